@@ -1,0 +1,62 @@
+# Needs Python 3.11+, make and git; everything else is installed into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+TEST_PROCESSES ?= 4
+MINUTES ?= 10
+SEED ?= 1
+SECONDS_TO_RUN ?=
+QUICK ?=
+
+.PHONY: help demo test check bench chaos clean
+
+help:
+	@echo "make demo  [SECONDS_TO_RUN=45]   web, worker, beat and admin with embedded Redis and SQLite"
+	@echo "make test                        the whole test suite with embedded PostgreSQL and Redis"
+	@echo "make check                       format, lint, types, layers, migrations"
+	@echo "make bench [QUICK=1]             compare with the peers; QUICK takes a minute or two"
+	@echo "make chaos [MINUTES=10 SEED=1]   random faults, judged by the ledger"
+	@echo "make clean                       remove the virtual environment and everything generated"
+
+# The stamps are older than a changed lock file, so a new lock installs again and nothing else does.
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo.stamp: requirements/demo.txt pyproject.toml | $(BIN)/python
+	@echo "installing what the demo needs into $(VENV)"
+	$(PIP) -r requirements/demo.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/dev.stamp: requirements/dev.txt pyproject.toml | $(BIN)/python
+	@echo "installing what development needs into $(VENV)"
+	$(PIP) -r requirements/dev.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
+	touch $@ $(VENV)/demo.stamp
+
+demo: $(VENV)/demo.stamp
+	@SECONDS_TO_RUN=$(SECONDS_TO_RUN) $(BIN)/python -m project.demo
+
+test: $(VENV)/dev.stamp
+	@BIN=$(BIN) TEST_PROCESSES=$(TEST_PROCESSES) bash tests/run.sh
+
+check: $(VENV)/dev.stamp
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python manage.py check
+
+bench: $(VENV)/dev.stamp
+	$(BIN)/python -m benchmarks $(if $(QUICK),--quick)
+
+chaos: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.chaos --minutes $(MINUTES) --seed $(SEED)
+
+clean:
+	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage* htmlcov
+	rm -rf dist build test-results project.sqlite3*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

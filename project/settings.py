@@ -1,0 +1,86 @@
+"""Settings of the runnable project. Copy what is marked as needed into your own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+
+from routines_app.conf import sqlite_options
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+SECRET_KEY = os.environ.get("SECRET_KEY", "for the demo only: set SECRET_KEY wherever others can reach this")
+DEBUG = os.environ.get("DEBUG", "1") == "1"
+ALLOWED_HOSTS = os.environ.get("ALLOWED_HOSTS", "*").split(",")
+ROOT_URLCONF = "project.urls"
+WSGI_APPLICATION = "project.wsgi.application"
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "django_celery_results",  # needed: results of runs, under the run's id
+    "routines_app",  # needed
+    "project",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+STATIC_URL = "static/"
+USE_TZ = True
+TIME_ZONE = "UTC"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
+
+
+def database() -> dict[str, Any]:
+    entry: dict[str, Any] = dict(dj_database_url.config(default=f"sqlite:///{BASE_DIR / 'project.sqlite3'}"))
+    if entry["ENGINE"].endswith("sqlite3"):
+        entry["OPTIONS"] = sqlite_options()  # needed on SQLite: beat, workers and web write side by side
+    return entry
+
+
+DATABASES = {"default": database()}
+
+# Celery: needed. Messages are acknowledged early because the run row, not the message, is the work; workers
+# take one message at a time; socket time-outs keep a frozen broker from hanging whoever publishes.
+CELERY_BROKER_URL = os.environ.get("BROKER_URL", REDIS_URL)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = (
+    {"socket_timeout": 10, "socket_connect_timeout": 5}
+    if CELERY_BROKER_URL.startswith("redis")
+    else {"confirm_publish": True}
+)
+CELERY_RESULT_BACKEND = "django-db"
+CELERY_TASK_ACKS_LATE = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_ENABLE_PREFETCH_COUNT_REDUCTION = False
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 2.0  # seconds that a worker told to end at once leaves to its runs
+
+ROUTINES = {"REDIS_URL": REDIS_URL}

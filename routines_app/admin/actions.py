@@ -1,0 +1,103 @@
+"""The actions of the routines list: the verbs, for many routines at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ActionForm
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+
+from routines_app.admin.history import actor_of, note
+from routines_app.admin.verb_forms import VerbForm
+from routines_app.admin.verb_pages import ask_for_many, refuse
+from routines_app.admin.verbs import VERBS, Verb
+from routines_app.core.errors import RoutineError
+from routines_app.models import Routine
+
+if TYPE_CHECKING:
+    from routines_app.admin.routines import RoutineAdmin
+
+AT_ONCE = 1_000  # more than this is a job for the command line, not for one web request
+NAMED = 5  # refusals that are spelled out in a message
+
+Action = Callable[["RoutineAdmin", HttpRequest, QuerySet[Routine]], HttpResponse | None]
+
+
+class ReasonActionForm(ActionForm):
+    """The action's own form asks why, for the actions that have no page of their own."""
+
+    reason = forms.CharField(
+        label="Why:", required=False, max_length=500, widget=forms.TextInput(attrs={"placeholder": "optional reason"})
+    )
+
+
+def list_action(slug: str, *, permission: str, asks: bool) -> Action:
+    """The action of a verb; one that `asks` shows its page first."""
+    verb = VERBS[slug]
+
+    @admin.action(description=f"{verb.label}{' …' if asks else ''}", permissions=[permission])
+    def action(site: RoutineAdmin, request: HttpRequest, chosen: QuerySet[Routine]) -> HttpResponse | None:
+        routines = list(chosen.select_related("state")[: AT_ONCE + 1])
+        if len(routines) > AT_ONCE:
+            site.message_user(request, f"Choose at most {AT_ONCE:,} routines at once.", messages.ERROR)
+            return None
+        form = _form(verb, request, asks=asks)
+        if not form.is_bound or not form.is_valid():
+            return ask_for_many(site, request, verb, form, routines)
+        return _do_all(site, request, verb, form, routines)
+
+    action.__name__ = f"{slug.replace('-', '_')}_routines"
+    return action
+
+
+def _form(verb: Verb, request: HttpRequest, *, asks: bool) -> VerbForm:
+    if asks:
+        return verb.form(request.POST if "confirmed" in request.POST else None)
+    return VerbForm({"reason": request.POST.get("reason", "")})
+
+
+def _do_all(
+    site: RoutineAdmin, request: HttpRequest, verb: Verb, form: Any, routines: list[Routine]
+) -> HttpResponse | None:
+    done, refusals = [], []
+    for routine in routines:
+        name = routine.name
+        try:
+            said = verb.act(routine, form.wants, actor_of(request))
+        except RoutineError as refused:
+            refusals.append((name, refused))
+            continue
+        note(request, routine, said, form.wants.get("reason", ""))
+        done.append(said)
+    if refusals and not done and refusals[0][1].field in form.fields:
+        refuse(form, refusals[0][1])
+        return ask_for_many(site, request, verb, form, routines)
+    _tell(site, request, verb, done, refusals)
+    return None
+
+
+def _tell(
+    site: RoutineAdmin, request: HttpRequest, verb: Verb, done: list[str], refusals: list[tuple[str, RoutineError]]
+) -> None:
+    if len(done) == 1:
+        site.message_user(request, f"{done[0]}.", messages.SUCCESS)
+    elif done:
+        site.message_user(request, f"{verb.done} {len(done):,} routines.", messages.SUCCESS)
+    if refusals:
+        named = "; ".join(f"{name}: {refused.expected}" for name, refused in refusals[:NAMED])
+        more = f"; and {len(refusals) - NAMED:,} more" if len(refusals) > NAMED else ""
+        site.message_user(request, f"{verb.label} was refused for {named}{more}.", messages.WARNING)
+
+
+LIST_ACTIONS = [
+    list_action("run", permission="run", asks=False),
+    list_action("pause", permission="pause", asks=True),
+    list_action("resume", permission="pause", asks=True),
+    list_action("reset", permission="reset", asks=False),
+    list_action("clear-hints", permission="hint", asks=False),
+    list_action("archive", permission="archive", asks=True),
+]

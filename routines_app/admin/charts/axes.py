@@ -1,0 +1,95 @@
+"""Axes: which round times and amounts to name, and where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from math import ceil, log10
+
+from django.utils.safestring import SafeString
+
+from routines_app.admin.charts.svg import element, text
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+STEPS = (10, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR)
+LONG_STEPS = (6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 28 * DAY)
+MOST_TICKS = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeAxis:
+    """Maps instants between `start` and `end` to x coordinates between `left` and `right`."""
+
+    start: datetime
+    end: datetime
+    left: float
+    right: float
+    zone: tzinfo
+
+    def x(self, at: datetime) -> float:
+        """Where `at` stands, kept inside the chart."""
+        share = (at - self.start) / (self.end - self.start)
+        return self.left + (self.right - self.left) * min(max(share, 0.0), 1.0)
+
+    def ticks(self) -> Iterator[tuple[float, str]]:
+        """Round local times and their labels."""
+        step = self._step()
+        midnight = self.start.astimezone(self.zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        passed = (self.start - midnight).total_seconds()
+        at = midnight + timedelta(seconds=ceil(passed / step) * step)
+        while at <= self.end:
+            yield self.x(at), self._label(at.astimezone(self.zone), step)
+            at += timedelta(seconds=step)
+
+    def drawn(self, top: float, bottom: float) -> list[SafeString]:
+        """Thin lines from top to bottom with their labels beneath."""
+        parts = []
+        for x, label in self.ticks():
+            parts.append(element("path", class_="rt-grid", d=f"M{x:.1f} {top:.1f}V{bottom:.1f}"))
+            parts.append(text(x, bottom + 14, label, anchor="middle"))
+        return parts
+
+    def _step(self) -> int:
+        seconds = (self.end - self.start).total_seconds()
+        return next((step for step in STEPS + LONG_STEPS if seconds / step <= MOST_TICKS), LONG_STEPS[-1])
+
+    @staticmethod
+    def _label(local: datetime, step: int) -> str:
+        if step >= DAY or (local.hour, local.minute, local.second) == (0, 0, 0):
+            return f"{local:%a} {local.day} {local:%b}"
+        return f"{local:%H:%M}" if step >= MINUTE else f"{local:%H:%M:%S}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AmountAxis:
+    """Maps amounts from 0 to a round `highest` onto y coordinates, 0 at the bottom."""
+
+    highest: float
+    top: float
+    bottom: float
+    label: Callable[[float], str]
+
+    @classmethod
+    def covering(cls, most: float, *, top: float, bottom: float, label: Callable[[float], str]) -> AmountAxis:
+        return cls(highest=round_up(most), top=top, bottom=bottom, label=label)
+
+    def y(self, amount: float) -> float:
+        return self.bottom - (self.bottom - self.top) * min(max(amount / self.highest, 0.0), 1.0)
+
+    def drawn(self, left: float, right: float) -> list[SafeString]:
+        """Lines at 0, half and the highest amount."""
+        parts = []
+        for amount in (0.0, self.highest / 2, self.highest):
+            y = self.y(amount)
+            parts.append(element("path", class_="rt-grid", d=f"M{left:.1f} {y:.1f}H{right:.1f}"))
+            parts.append(text(left - 6, y + 3.5, self.label(amount), anchor="end"))
+        return parts
+
+
+def round_up(amount: float) -> float:
+    """The next of 1, 2, 4, 6, 10 times a power of ten: halves stay readable."""
+    if amount <= 0:
+        return 1.0
+    power = 10.0 ** ceil(log10(amount) - 1)
+    return next(base * power for base in (1, 2, 4, 6, 10, 20) if base * power >= amount * (1 - 1e-9))

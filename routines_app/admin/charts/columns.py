@@ -1,0 +1,44 @@
+"""Columns side by side: fires per hour, lateness per minute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from django.utils.safestring import SafeString
+
+from routines_app.admin.charts.axes import AmountAxis
+from routines_app.admin.charts.svg import chart, element, text
+
+WIDTH, HEIGHT = 500, 150
+LEFT, RIGHT, TOP, BOTTOM = 56, 494, 10, 126
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column; `tick` is written beneath it, `label` is its tooltip."""
+
+    amount: float
+    label: str
+    tick: str = ""
+
+
+def columns(
+    bars: Sequence[Column], *, label: str, unit: Callable[[float], str], class_: str = "rt-plain"
+) -> SafeString:
+    amounts = AmountAxis.covering(max((bar.amount for bar in bars), default=0), top=TOP, bottom=BOTTOM, label=unit)
+    step = (RIGHT - LEFT) / max(len(bars), 1)
+    drawn: list[SafeString] = amounts.drawn(LEFT, RIGHT)
+    for place, bar in enumerate(bars):
+        x = LEFT + place * step
+        drawn += _column(bar, x, step, amounts, class_)
+    return chart(WIDTH, HEIGHT, label, *drawn, class_="rt-columns")
+
+
+def _column(bar: Column, x: float, step: float, amounts: AmountAxis, class_: str) -> list[SafeString]:
+    y = amounts.y(bar.amount)
+    gap = min(2.0, step * 0.2)
+    title = element("title", bar.label)
+    shape = element("rect", title, x=x + gap / 2, y=y, width=step - gap, height=BOTTOM - y, rx=1.5, class_=class_)
+    label = [text(x + step / 2, BOTTOM + 15, bar.tick, anchor="middle")] if bar.tick else []
+    return [shape, *label]

@@ -1,0 +1,57 @@
+"""Amounts over time, a dot for each run: durations and lateness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from django.utils.safestring import SafeString
+
+from routines_app.admin.charts.axes import AmountAxis, TimeAxis
+from routines_app.admin.charts.svg import chart, element, linked, text
+from routines_app.admin.phrases import seconds_in_words
+
+WIDTH, HEIGHT = 500, 170
+LEFT, RIGHT, TOP, BOTTOM = 56, 490, 10, 146
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    at: datetime
+    seconds: float
+    outcome: str
+    label: str
+    href: str | None = None
+
+
+def scatter(
+    points: Sequence[Point], *, start: datetime, end: datetime, zone: tzinfo, label: str, limit: float | None = None
+) -> SafeString:
+    """Dots for the points; `limit` draws a line, for example the time-out."""
+    most = max((point.seconds for point in points), default=0.0)
+    amounts = AmountAxis.covering(most * 1.05, top=TOP, bottom=BOTTOM, label=seconds_in_words)
+    times = TimeAxis(start=start, end=end, left=LEFT, right=RIGHT, zone=zone)
+    drawn = [*amounts.drawn(LEFT, RIGHT), *_limit(limit, amounts), *(_dot(p, times, amounts) for p in points)]
+    drawn += [text(x, BOTTOM + 16, words, anchor="middle") for x, words in _sparse(times)]
+    if not points:
+        drawn.append(text((LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2, "Nothing in this window", "rt-empty", "middle"))
+    return chart(WIDTH, HEIGHT, f"{label}: {len(points)} runs", *drawn, class_="rt-scatter", links=True)
+
+
+def _dot(point: Point, times: TimeAxis, amounts: AmountAxis) -> SafeString:
+    place = {"cx": times.x(point.at), "cy": amounts.y(point.seconds)}
+    title = element("title", point.label)
+    dot = element("circle", title, r=3, class_=f"rt-dot rt-{point.outcome.lower()}", **place)
+    return linked(point.href, point.label, dot)
+
+
+def _limit(limit: float | None, amounts: AmountAxis) -> list[SafeString]:
+    if limit is None or limit > amounts.highest:
+        return []
+    return [element("path", class_="rt-limit", d=f"M{LEFT} {amounts.y(limit):.1f}H{RIGHT}")]
+
+
+def _sparse(times: TimeAxis) -> list[tuple[float, str]]:
+    """Half as many labels as the wide timeline: this chart is half as wide."""
+    return list(times.ticks())[::2]

@@ -1,0 +1,62 @@
+"""The last runs of a routine in the space of a word: height is duration, colour is outcome."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import median
+
+from django.utils.safestring import SafeString
+
+from routines_app.admin.charts.svg import chart, element
+from routines_app.admin.phrases import seconds_in_words
+
+SLOTS = 30
+STEP, BAR_WIDTH, HEIGHT = 4, 3, 24
+LOWEST = 3  # a run that took no time is still a run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One run: `outcome` is its status, `seconds` how long its body took (None when it never ran)."""
+
+    outcome: str
+    seconds: float | None = None
+
+
+def sparkline(bars: Sequence[Bar]) -> SafeString:
+    """The newest 30 of `bars` (oldest first), drawn from the right so that rows of a list line up."""
+    shown = bars[-SLOTS:]
+    longest = max((bar.seconds or 0.0 for bar in shown), default=0.0)
+    first = SLOTS - len(shown)
+    paths: dict[str, list[str]] = {}
+    for place, bar in enumerate(shown, start=first):
+        paths.setdefault(bar.outcome, []).append(_column(place, _height(bar, longest)))
+    drawn = [element("path", class_=f"rt-{outcome.lower()}", d="".join(parts)) for outcome, parts in paths.items()]
+    baseline = element("path", class_="rt-baseline", d=f"M0 {HEIGHT - 0.5}H{SLOTS * STEP}")
+    return chart(SLOTS * STEP, HEIGHT, describe(shown), baseline, *drawn, class_="rt-spark")
+
+
+def describe(bars: Sequence[Bar]) -> str:
+    """The same in words, for the tooltip and the screen reader."""
+    if not bars:
+        return "No runs yet"
+    counts = Counter(bar.outcome.lower() for bar in bars)
+    words = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
+    lengths = [bar.seconds for bar in bars if bar.seconds is not None]
+    middle = f"; median {seconds_in_words(median(lengths))}" if lengths else ""
+    runs = "Last run" if len(bars) == 1 else f"Last {len(bars)} runs"
+    return f"{runs}: {words}{middle}"
+
+
+def _height(bar: Bar, longest: float) -> float:
+    if bar.seconds is None or longest <= 0:
+        return float(LOWEST)
+    # The square root keeps short runs visible beside one that took a hundred times longer.
+    return LOWEST + (HEIGHT - LOWEST) * sqrt(bar.seconds / longest)
+
+
+def _column(place: int, height: float) -> str:
+    return f"M{place * STEP} {HEIGHT}v-{height:.1f}h{BAR_WIDTH}v{height:.1f}z"

@@ -1,0 +1,109 @@
+"""The columns of the routines list."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from routines_app.admin.charts import sparkline
+from routines_app.admin.markup import NOTHING, chips, moment, pill
+from routines_app.admin.phrases import schedule_in_words, source_in_words
+from routines_app.admin.recent import Recent
+from routines_app.core.words import CatchUpPolicy, ConcurrencyPolicy, Priority, TriggerKind
+from routines_app.models import Routine, RoutineState
+
+GOOD, FAIR = 0.95, 0.8
+
+
+class RoutineColumns:
+    """Display methods; the list's rows carry what they need (`RoutineChangeList`)."""
+
+    @admin.display(description="routine", ordering="name")
+    def title(self, routine: Routine) -> SafeString:
+        page = reverse("admin:routines_routine_overview", args=[routine.pk])
+        listed = reverse("admin:routines_routine_changelist")
+        tags = ((listed, urlencode({"tag": tag}), tag) for tag in routine.tags)
+        return format_html(
+            '<a class="rt-name" href="{}">{}</a><div class="rt-under"><code>{}</code> {}</div>',
+            page,
+            routine.name,
+            routine.task,
+            format_html_join(" ", '<a class="rt-chip rt-tag" href="{}?{}">{}</a>', tags),
+        )
+
+    @admin.display(description="state", ordering="status")
+    def state_pill(self, routine: Routine) -> SafeString:
+        shown = pill(routine.status, title=routine.pause_reason)
+        state = state_of(routine)
+        if state is not None and state.failure_count:
+            shown += format_html(' <span class="rt-pill rt-is-failed">{} failed</span>', state.failure_count)
+        if routine.paused_until:
+            shown += format_html('<div class="rt-under">until {}</div>', moment(routine.paused_until))
+        return shown
+
+    @admin.display(description="schedule")
+    def schedule(self, routine: Routine) -> SafeString:
+        words = schedule_of(routine)
+        if routine.trigger_kind != TriggerKind.CRON:
+            return format_html("{}", words)
+        return format_html('{}<div class="rt-under"><code>{}</code></div>', words, routine.cron)
+
+    @admin.display(description="next fire", ordering="state__next_run_at")
+    def next_fire(self, routine: Routine) -> SafeString:
+        state = state_of(routine)
+        if state is None:
+            return NOTHING
+        why = source_in_words(state.next_source)
+        return format_html('{}<div class="rt-under">{}</div>', moment(state.next_run_at), why)
+
+    @admin.display(description="last 30 runs, success")
+    def last_runs(self, routine: Routine) -> SafeString:
+        recent = recent_of(routine)
+        return format_html('<div class="rt-runs">{}{}</div>', sparkline(recent.bars), success_rate(recent))
+
+    @admin.display(description="policies")
+    def policies(self, routine: Routine) -> SafeString:
+        return chips(policy_words(routine)) or NOTHING
+
+
+def success_rate(recent: Recent) -> SafeString:
+    """How many of the runs that ended by themselves succeeded."""
+    rate = recent.success_rate
+    if rate is None:
+        return NOTHING
+    grade = "good" if rate >= GOOD else "fair" if rate >= FAIR else "bad"
+    return format_html('<span class="rt-rate rt-{}">{} %</span>', grade, f"{rate * 100:.0f}")
+
+
+def policy_words(routine: Routine) -> list[str]:
+    """What differs from the defaults, in a few words."""
+    words = []
+    if routine.concurrency_policy != ConcurrencyPolicy.ALLOW:
+        words.append(f"{routine.concurrency_policy.lower()} overlap")
+    if routine.catch_up_policy != CatchUpPolicy.SKIP:
+        words.append(f"catch up {routine.catch_up_policy.lower()}")
+    if routine.priority != Priority.MEDIUM:
+        words.append(f"{routine.priority.lower()} priority")
+    if routine.pool is not None:
+        words.append(f"pool {routine.pool.name}")
+    if routine.is_declared_in_code:
+        words.append("declared in code")
+    return words
+
+
+def schedule_of(routine: Routine) -> str:
+    return schedule_in_words(routine.trigger_kind, routine.cron, routine.interval_ms, routine.timezone)
+
+
+def state_of(routine: Routine) -> RoutineState | None:
+    """The routine's state; None for a row that was written without one."""
+    return getattr(routine, "state", None)
+
+
+def recent_of(routine: Routine) -> Recent:
+    found: Recent = getattr(routine, "recent", None) or Recent()
+    return found

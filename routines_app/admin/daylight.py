@@ -1,0 +1,89 @@
+"""What changes of the clock do to a schedule: told before a person saves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from routines_app.core.cron import parse_cron
+from routines_app.core.triggers import CronTrigger, slots_between
+
+AHEAD = timedelta(days=366)
+DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
+LOOKED_AT = 3000  # slots of the two days around a change; a schedule by the second needs no such warning
+
+
+def daylight_warnings(trigger: CronTrigger, now: datetime) -> list[str]:
+    """One sentence for each change of the clock in the coming year that this schedule feels."""
+    zone = ZoneInfo(trigger.timezone)
+    said = (_felt(trigger, zone, change) for change in _changes(zone, now))
+    return [sentence for sentence in said if sentence]
+
+
+def _changes(zone: ZoneInfo, now: datetime) -> Iterator[datetime]:
+    """The instants at which the zone's offset changes."""
+    day = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    end = day + AHEAD
+    while day < end:
+        if _offset(zone, day) != _offset(zone, day + DAY):
+            yield _exactly(zone, day, day + DAY)
+        day += DAY
+
+
+def _exactly(zone: ZoneInfo, low: datetime, high: datetime) -> datetime:
+    before = _offset(zone, low)
+    while high - low > SECOND:
+        middle = low + (high - low) // SECOND // 2 * SECOND
+        low, high = (middle, high) if _offset(zone, middle) == before else (low, middle)
+    return high
+
+
+def _felt(trigger: CronTrigger, zone: ZoneInfo, change: datetime) -> str:
+    shift = _offset(zone, change) - _offset(zone, change - SECOND)
+    found = slots_between(trigger, change - abs(shift) - SECOND, change + abs(shift), LOOKED_AT)
+    if found.truncated:
+        return ""
+    if shift < timedelta(0):
+        return _repeat(found.slots, zone, change)
+    return _gap(trigger, found.slots, zone, change, shift)
+
+
+def _repeat(slots: tuple[datetime, ...], zone: ZoneInfo, change: datetime) -> str:
+    walls = [_wall(slot, zone) for slot in slots]
+    twice = next((wall for wall in walls if walls.count(wall) > 1), None)
+    if twice:
+        return f"Fires twice on {_day(change, zone)}: {twice:%H:%M} comes twice when the clock goes back."
+    once = next((wall for slot, wall in zip(slots, walls, strict=True) if _is_ambiguous(slot, zone)), None)
+    if once:
+        return f"On {_day(change, zone)} {once:%H:%M} comes twice; it fires the first time only."
+    return ""
+
+
+def _gap(trigger: CronTrigger, slots: tuple[datetime, ...], zone: ZoneInfo, change: datetime, shift: timedelta) -> str:
+    fields = parse_cron(trigger.expression).fields
+    if fields.elapsed or change not in slots:
+        return ""
+    wall = _wall(change, zone)
+    if wall.hour in fields.hours and wall.minute in fields.minutes:
+        return ""  # it would fire at that time on any day
+    gone = f"{_wall(change, zone) - shift:%H:%M} to {wall:%H:%M}"
+    return f"On {_day(change, zone)} the clock skips {gone}; what falls into it fires at {wall:%H:%M}."
+
+
+def _is_ambiguous(slot: datetime, zone: ZoneInfo) -> bool:
+    local = slot.astimezone(zone)
+    return local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
+
+
+def _wall(slot: datetime, zone: ZoneInfo) -> datetime:
+    return slot.astimezone(zone).replace(tzinfo=None, fold=0)
+
+
+def _day(at: datetime, zone: ZoneInfo) -> str:
+    local = at.astimezone(zone)
+    return f"{local.day} {local:%B %Y}"
+
+
+def _offset(zone: ZoneInfo, at: datetime) -> timedelta:
+    return at.astimezone(zone).utcoffset() or timedelta(0)

@@ -1,0 +1,81 @@
+"""The fleet page: what runs, what waits and why, how late, who is there, what comes. It updates itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.response import TemplateResponse
+from django.utils import timezone
+
+from routines_app.admin import fleet_facts
+from routines_app.admin.charts import Column, columns, meter
+from routines_app.admin.phrases import seconds_in_words
+from routines_app.admin.upcoming import fires_per_hour
+from routines_app.protocol import clock
+from routines_app.protocol.database import ledger_alias
+
+if TYPE_CHECKING:
+    from routines_app.admin.routines import RoutineAdmin
+
+
+def fleet_page(admin: RoutineAdmin, request: HttpRequest) -> TemplateResponse:
+    admin.require_view(request)
+    context = {
+        **admin.admin_site.each_context(request),
+        "title": "Fleet",
+        "opts": admin.model._meta,
+        "section": "fleet",
+        **_facts(),
+    }
+    return TemplateResponse(request, "routines/fleet.html", context)
+
+
+def fleet_fragment(admin: RoutineAdmin, request: HttpRequest) -> HttpResponse:
+    admin.require_view(request)
+    return render(request, "routines/fleet_live.html", _facts())
+
+
+def _facts() -> dict[str, Any]:
+    now = clock.now()
+    late = fleet_facts.lateness(now)
+    counts = fleet_facts.active_counts()
+    coming = fires_per_hour(now, ledger_alias())
+    sizes = fleet_facts.storage()
+    return {
+        "now": now,
+        "running": fleet_facts.running(),
+        "running_count": counts.get("RUNNING", 0),
+        "waiting_count": counts.get("PENDING", 0),
+        "waiting": fleet_facts.waiting(),
+        "late": late,
+        "late_chart": columns(late.columns, label="Lateness of the last hour, 95 % per minute", unit=seconds_in_words),
+        "pools": [(pool, used, _use(pool, used)) for pool, used in fleet_facts.pools()],
+        "nodes": fleet_facts.nodes(now),
+        "parked": fleet_facts.parked(),
+        "failing": fleet_facts.failing(),
+        "coming_count": f"{sum(fires for _, fires in coming):,.0f}",
+        "coming_chart": columns(_hours(coming), label="Fires of the coming 24 hours, per hour", unit=_whole),
+        "storage": sizes,
+        "storage_total": sum(size for _, size in sizes),
+    }
+
+
+def _use(pool: Any, used: int) -> str:
+    full = "rt-failed" if used >= pool.max_concurrent else "rt-running"
+    return meter(used, pool.max_concurrent, label=f"{used} of {pool.max_concurrent} in flight", class_=full)
+
+
+def _hours(coming: list[Any]) -> list[Column]:
+    zone = timezone.get_current_timezone()
+    found = []
+    for place, (hour, fires) in enumerate(coming):
+        local = hour.astimezone(zone)
+        tick = f"{local:%H:%M}" if place % 4 == 0 else ""
+        found.append(Column(amount=fires, label=f"{local:%a %H:%M}: {fires:,.0f} fires", tick=tick))
+    return found
+
+
+def _whole(amount: float) -> str:
+    return f"{amount / 1000:,.3g}k" if amount >= 10_000 else f"{amount:,.3g}"

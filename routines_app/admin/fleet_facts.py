@@ -1,0 +1,145 @@
+"""What the fleet page shows, each fact in one bounded query."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connections
+from django.db.models import Count, Min, QuerySet
+
+from routines_app.admin.charts import Column
+from routines_app.admin.phrases import seconds_in_words
+from routines_app.admin.pools import in_flight
+from routines_app.admin.run_facts import late_seconds, oldest_id
+from routines_app.core.words import RoutineStatus, RunStatus
+from routines_app.models import Node, Pool, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
+from routines_app.protocol.database import ledger_alias
+
+ROWS = 20
+SAMPLE = 5_000  # runs of the last hour that are looked at; the newest ones
+MINUTES = 60
+GONE_AFTER = timedelta(minutes=3)  # three silent reports
+LATENESS_FIELDS = ("started_at", "scheduled_for", "eligible_at", "trigger", "attempt")
+HEAVY = ("args", "kwargs", "result", "error", "traceback")
+
+
+def runs() -> QuerySet[RoutineRun]:
+    return RoutineRun.objects.using(ledger_alias())
+
+
+def running() -> list[RoutineRun]:
+    now_running = runs().filter(status=RunStatus.RUNNING).select_related("routine").defer(*HEAVY)
+    return list(now_running.order_by("id")[:ROWS])
+
+
+def active_counts() -> dict[str, int]:
+    """How many runs are running and how many wait."""
+    active = runs().filter(status__in=[RunStatus.PENDING, RunStatus.RUNNING])
+    return dict(active.order_by().values_list("status").annotate(Count("pk")))
+
+
+def waiting() -> list[dict[str, Any]]:
+    """Why runs wait: how many for each reason, and since when."""
+    held = runs().filter(status=RunStatus.PENDING, dispatched_at__isnull=True)
+    sent = runs().filter(status=RunStatus.PENDING, dispatched_at__isnull=False)
+    reasons = held.order_by().values("reason").annotate(count=Count("pk"), oldest=Min("eligible_at"))
+    found = [{**row, "label": _waits_for(row["reason"])} for row in reasons.order_by("-count")]
+    queued = sent.aggregate(count=Count("pk"), oldest=Min("dispatched_at"))
+    if queued["count"]:
+        found.insert(0, {**queued, "reason": "", "label": "In the broker, for a free worker"})
+    return found
+
+
+def _waits_for(reason: str) -> str:
+    return {"": "To be published", "ceiling": "For room in a pool", "not_yet": "For their time (retry, jitter)"}.get(
+        reason, reason.replace("_", " ").capitalize()
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lateness:
+    """How late the runs of the last hour started."""
+
+    count: int
+    middle: float
+    most: float
+    high: float
+    columns: list[Column]
+
+
+def lateness(now: datetime) -> Lateness:
+    """Read from the newest run backwards: ids carry the time of creation, so no other index is needed."""
+    hour_ago = now - timedelta(hours=1)
+    started = runs().filter(pk__gte=oldest_id(now - timedelta(days=1)), started_at__gte=hour_ago)
+    rows = started.order_by("-pk").values_list(*LATENESS_FIELDS)[:SAMPLE]
+    by_minute: dict[int, list[float]] = defaultdict(list)
+    for started_at, *facts in rows:
+        late = late_seconds(started_at, *facts)
+        if late is not None:
+            by_minute[int((now - started_at).total_seconds() // 60)].append(late)
+    every = sorted(late for minute in by_minute.values() for late in minute)
+    return Lateness(
+        count=len(every),
+        middle=_quantile(every, 0.5),
+        high=_quantile(every, 0.95),
+        most=every[-1] if every else 0.0,
+        columns=[_minute(by_minute.get(ago, []), ago, now) for ago in reversed(range(MINUTES))],
+    )
+
+
+def _minute(late: list[float], ago: int, now: datetime) -> Column:
+    at = now - timedelta(minutes=ago)
+    high = _quantile(sorted(late), 0.95)
+    tick = f"{ago} min ago" if ago and ago % 15 == 0 and ago < MINUTES else ""
+    return Column(
+        amount=high, label=f"{at:%H:%M} UTC: 95 % within {seconds_in_words(high)}, {len(late)} runs", tick=tick
+    )
+
+
+def _quantile(ordered: list[float], share: float) -> float:
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else 0.0
+
+
+def pools() -> list[tuple[Pool, int]]:
+    used = in_flight()
+    return [(pool, used.get(pool.pk, 0)) for pool in Pool.objects.using(ledger_alias())[:100]]
+
+
+def nodes(now: datetime) -> list[dict[str, Any]]:
+    """Beats and workers that reported within the last hour; the silent ones are marked."""
+    seen = Node.objects.using(ledger_alias()).filter(seen_at__gte=now - timedelta(hours=1))
+    return [{"node": node, "gone": now - node.seen_at > GONE_AFTER} for node in seen[:100]]
+
+
+def parked() -> list[Routine]:
+    found = Routine.objects.using(ledger_alias()).filter(status=RoutineStatus.PARKED)
+    return list(found.select_related("state").order_by("-updated_at")[:ROWS])
+
+
+def failing() -> list[RoutineState]:
+    """Routines whose last chains were exhausted, the most persistent first."""
+    states = RoutineState.objects.using(ledger_alias()).filter(failure_count__gt=0)
+    active = states.filter(routine__status__in=[RoutineStatus.ACTIVE, RoutineStatus.PAUSED])
+    return list(active.select_related("routine").order_by("-failure_count")[:ROWS])
+
+
+def storage() -> list[tuple[str, int]]:
+    """Bytes per table where the database can tell, else of the whole file."""
+    connection = connections[ledger_alias()]
+    tables = [m._meta.db_table for m in (RoutineRun, RunLog, Routine, RoutineState, ScheduleChange, Node)]
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SELECT t, pg_total_relation_size(t::regclass) FROM unnest(%s::text[]) AS t", [tables])
+            return [(table.removeprefix("routines_"), size) for table, size in cursor.fetchall()]
+        if connection.vendor == "mysql":
+            cursor.execute(
+                "SELECT table_name, data_length + index_length FROM information_schema.tables "
+                "WHERE table_schema = DATABASE() AND table_name IN %s",
+                [tuple(tables)],
+            )
+            return [(table.removeprefix("routines_"), size) for table, size in cursor.fetchall()]
+        cursor.execute("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")
+        return [("the whole file", cursor.fetchone()[0])]

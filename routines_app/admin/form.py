@@ -1,0 +1,131 @@
+"""The routine form: what is typed goes to the service, and what the service refuses stands at its field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from routines_app.admin.form_fields import DurationField, JSONListField, JSONObjectField, WordsField
+from routines_app.admin.masks import restored
+from routines_app.admin.task_choices import task_choices
+from routines_app.admin.verb_forms import LocalMomentField
+from routines_app.core.errors import RoutineError
+from routines_app.core.words import TriggerKind
+from routines_app.models import Routine
+from routines_app.verbs import validation
+
+OWN_FIELDS = ("change_reason", "read_version")
+TRIGGER_FIELDS = ("trigger_kind", "cron", "interval_ms")
+FORM_NAMES = {"every": "interval_ms", "reason": "change_reason", "actor": None, "version": None, "status": None}
+
+
+class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Durations as text, arguments as JSON with secrets masked, tasks from the registered ones."""
+
+    refused: RoutineError | None = None
+
+    tags = WordsField(required=False, help_text="With commas between them.")
+    task = forms.ChoiceField(choices=task_choices)
+    args = JSONListField(label="Arguments", required=False, initial=list)
+    kwargs = JSONObjectField(label="Named arguments", required=False, initial=dict)
+    interval_ms = DurationField(label="Every", required=False, help_text="30s, 10m, 1.5h, 1d; at least 1s.")
+    timezone = forms.CharField(widget=forms.TextInput(attrs={"list": "rt-timezones", "autocomplete": "off"}))
+    start_at = LocalMomentField(label="Starts", required=False)
+    end_at = LocalMomentField(label="Ends", required=False)
+    jitter_ms = DurationField(label="Jitter", help_text="Delay each start by up to this long.")
+    misfire_grace_ms = DurationField(label="Grace", help_text="A slot that is later than this is missed.")
+    catch_up_window = DurationField(required=False, help_text="Slots missed longer ago are not caught up.")
+    timeout_ms = DurationField(label="Time-out", help_text="1s to 24h.")
+    expires_ms = DurationField(
+        label="Expires", required=False, help_text="Skip a run not started this long after its slot."
+    )
+    retry_delay_ms = DurationField(label="First retry after", help_text="Doubles with each attempt …")
+    retry_max_delay_ms = DurationField(label="At most", help_text="… up to this.")
+    retry_for = WordsField(required=False, help_text="Exception names; empty means all.")
+    no_retry_for = WordsField(required=False, help_text="Exception names that are final.")
+    min_interval_ms = DurationField(label="Never more often than", required=False)
+    max_interval_ms = DurationField(label="Never less often than", required=False)
+    change_reason = forms.CharField(
+        label="Why this change", required=False, max_length=500, widget=forms.TextInput(attrs={"class": "vTextField"})
+    )
+    read_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["read_version"] = self.instance.version
+        if self._is_new:
+            self._start_with_defaults()
+        if "task" in self.fields:
+            self.fields["task"].choices = task_choices(self.instance.task)  # type: ignore[attr-defined]
+
+    def _start_with_defaults(self) -> None:
+        """Fields that are declared here do not know the model's defaults."""
+        for name in self.declared_fields.keys() - OWN_FIELDS:
+            self.initial.setdefault(name, getattr(self.instance, name))
+        self.initial["timezone"] = validation.default_timezone()
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        for kind, needed in ((TriggerKind.CRON, "cron"), (TriggerKind.INTERVAL, "interval_ms")):
+            missing = needed in self.fields and not cleaned.get(needed) and needed not in self.errors
+            if cleaned.get("trigger_kind") == kind and missing:
+                self.add_error(needed, f"A routine with the trigger {kind} needs this.")
+        for name in ("args", "kwargs"):
+            if name in cleaned:
+                empty: Any = [] if name == "args" else {}
+                cleaned[name] = restored(cleaned[name], getattr(self.instance, name)) or empty
+        self._check_each(cleaned)
+        if self.refused is not None:
+            self._show(self.refused)
+        return cleaned
+
+    def _check_each(self, cleaned: dict[str, Any]) -> None:
+        """The service stops at the first field that is wrong; a person wants to see all of them."""
+        for name, value in self.changes_in(cleaned).items():
+            try:
+                if name in validation.FIELDS and value not in (None, ""):
+                    validation.FIELDS[name](name, value)
+            except RoutineError as error:
+                self._show(error)
+
+    def _show(self, error: RoutineError) -> None:
+        name = FORM_NAMES.get(error.field, error.field)
+        if name in self.fields:
+            if name not in self.errors:
+                self.add_error(name, f"{error.expected[:1].upper()}{error.expected[1:]}.")
+        else:
+            self.add_error(None, str(error))
+
+    def _post_clean(self) -> None:
+        """The service validates and writes; the instance stays as it was read."""
+
+    def changes_in(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        """What differs from the stored routine, under the names that the service takes."""
+        changes = {
+            name: value
+            for name, value in cleaned.items()
+            if name not in OWN_FIELDS + TRIGGER_FIELDS and (self._is_new or getattr(self.instance, name) != value)
+        }
+        return changes | self._trigger_changes(cleaned)
+
+    @property
+    def _is_new(self) -> bool:
+        return self.instance.pk is None
+
+    def _trigger_changes(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        """The trigger as a whole; a field that the chosen trigger does not need is ignored."""
+        if "trigger_kind" not in cleaned:
+            return {}
+        kind = cleaned["trigger_kind"]
+        found: dict[str, Any] = {"trigger_kind": kind}
+        if kind == TriggerKind.CRON:
+            found["cron"] = cleaned.get("cron") or ""
+        elif kind == TriggerKind.INTERVAL:
+            found["interval_ms"] = cleaned.get("interval_ms")
+        same = not self._is_new and all(getattr(self.instance, name) == value for name, value in found.items())
+        return {} if same else found
+
+    class Meta:
+        model = Routine
+        exclude = ["status", "paused_until", "pause_reason", "declared_in"]  # noqa: DJ006 - verbs change these

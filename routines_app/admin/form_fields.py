@@ -1,0 +1,76 @@
+"""Form fields for what routines are made of: durations, JSON arguments, lists of words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from routines_app.admin.masks import masked
+from routines_app.core.durations import format_duration, parse_duration
+from routines_app.core.errors import RoutineError
+
+
+class DurationField(forms.CharField):
+    """Text such as `10m`; milliseconds inside."""
+
+    widget = forms.TextInput(attrs={"class": "rt-short", "autocomplete": "off", "spellcheck": "false"})
+
+    def prepare_value(self, value: Any) -> Any:
+        return format_duration(value) if isinstance(value, int) else value
+
+    def to_python(self, value: Any) -> Any:
+        text = super().to_python(value)
+        if not text:
+            return None
+        try:
+            return parse_duration(text)
+        except RoutineError as error:
+            raise ValidationError(error.expected) from None
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return super().has_changed(self.prepare_value(initial), (data or "").strip())
+
+
+class _JSONField(forms.JSONField):
+    kind: type = object
+    wanted = ""
+
+    widget = forms.Textarea(attrs={"rows": 4, "cols": 60, "class": "vLargeTextField rt-code", "spellcheck": "false"})
+
+    def prepare_value(self, value: Any) -> Any:
+        """Indented, and with secrets masked; a mask that comes back means what is stored."""
+        if isinstance(value, str):
+            return value
+        return json.dumps(masked(value), indent=2, ensure_ascii=False)
+
+    def clean(self, value: Any) -> Any:
+        found = super().clean(value)
+        if found is not None and not isinstance(found, self.kind):
+            raise ValidationError(self.wanted)
+        return found
+
+
+class JSONListField(_JSONField):
+    kind, wanted = list, 'Give a JSON list such as [1, "two"].'
+    empty_values = [None, ""]
+
+
+class JSONObjectField(_JSONField):
+    kind, wanted = dict, 'Give a JSON object such as {"limit": 10}.'
+    empty_values = [None, ""]
+
+
+class WordsField(forms.CharField):
+    """Words with commas between them; a list inside."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+    def to_python(self, value: Any) -> Any:
+        return [word.strip() for word in (value or "").split(",") if word.strip()]
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return bool(list(initial or []) != self.to_python(data))

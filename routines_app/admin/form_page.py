@@ -1,0 +1,141 @@
+"""The page that adds and changes a routine: it hands the form to the service and shows what the service refuses."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+from zoneinfo import available_timezones
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from routines_app import service
+from routines_app.admin.form import RoutineForm
+from routines_app.admin.history import actor_of
+from routines_app.admin.markup import code_block
+from routines_app.admin.masks import masked_json
+from routines_app.core.errors import RoutineError
+from routines_app.models import Routine
+from routines_app.verbs import validation
+
+FIELDSETS: list[Any] = [
+    (None, {"fields": ["name", "description", "tags", "group"]}),
+    ("What runs", {"fields": ["task", "args", "kwargs", "queue"]}),
+    (
+        "When",
+        {
+            "fields": ["trigger_kind", "cron", "interval_ms", "timezone", "start_at", "end_at", "jitter_ms"],
+            "classes": ["rt-when"],
+        },
+    ),
+    (
+        "When runs meet, and when slots are missed",
+        {
+            "fields": [
+                ("concurrency_policy", "pool"),
+                ("catch_up_policy", "misfire_grace_ms"),
+                ("catch_up_window", "catch_up_limit"),
+            ]
+        },
+    ),
+    (
+        "Time-out and retries",
+        {
+            "fields": [
+                ("timeout_ms", "expires_ms"),
+                ("max_attempts", "park_after"),
+                ("retry_delay_ms", "retry_max_delay_ms", "retry_jitter"),
+                ("retry_for", "no_retry_for"),
+                "keep_result",
+            ]
+        },
+    ),
+    (
+        "Rank and pace",
+        {
+            "fields": [("priority", "emphasis"), "parent", ("min_interval_ms", "max_interval_ms")],
+            "classes": ["collapse"],
+        },
+    ),
+    ("Why", {"fields": ["change_reason", "read_version"]}),
+]
+
+
+class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
+    """The part of the routine admin that adds and changes."""
+
+    form = RoutineForm
+    fieldsets = FIELDSETS
+    change_form_template = "routines/routine_form.html"
+    save_on_top = False
+    view_on_site = False
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        if object_id is not None and not self.has_change_permission(request):
+            # Django's read-only form would show arguments unmasked; the page of the routine shows everything.
+            return HttpResponseRedirect(reverse("admin:routines_routine_overview", args=[object_id]))
+        context = {"section": "routines", "timezones": timezone_names(), **(extra_context or {})}
+        try:
+            return super().changeform_view(request, object_id, form_url, context)
+        except RoutineError as refused:
+            # Nothing was written. Render the form again, with the refusal where it can be mended.
+            request.routine_refused = refused  # type: ignore[attr-defined]
+            return super().changeform_view(request, object_id, form_url, context)
+
+    def get_form(self, request: HttpRequest, obj: Routine | None = None, change: bool = False, **kwargs: Any) -> Any:
+        made: Any = super().get_form(request, obj, change=change, **kwargs)
+        made.refused = getattr(request, "routine_refused", None)
+        return made
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Routine | None = None) -> list[str]:  # noqa: ARG002
+        if obj is None or not obj.is_declared_in_code:
+            return []
+        return [*sorted(validation.DECLARED_FIELDS), "shown_args", "shown_kwargs"]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Routine | None = None) -> Any:  # noqa: ARG002
+        """Read-only arguments are shown masked."""
+        if obj is None or not obj.is_declared_in_code:
+            return FIELDSETS
+        shown = {"args": "shown_args", "kwargs": "shown_kwargs"}
+        return [
+            (title, {**options, "fields": [shown.get(str(field), field) for field in options["fields"]]})
+            for title, options in FIELDSETS
+        ]
+
+    @admin.display(description="arguments")
+    def shown_args(self, routine: Routine) -> SafeString:
+        return code_block(masked_json(routine.args))
+
+    @admin.display(description="named arguments")
+    def shown_kwargs(self, routine: Routine) -> SafeString:
+        return code_block(masked_json(routine.kwargs))
+
+    def save_model(self, request: HttpRequest, obj: Routine, form: RoutineForm, change: bool) -> None:
+        wants, reason = form.changes_in(form.cleaned_data), form.cleaned_data.get("change_reason", "")
+        said = {"actor": actor_of(request), "reason": reason}
+        if change:
+            version = form.cleaned_data.get("read_version") or obj.version
+            saved = service.update_routine(obj.pk, version=version, **said, **wants)
+        else:
+            saved = service.create_routine(wants.pop("name"), task=wants.pop("task"), **said, **wants)
+        obj.__dict__.update(saved.__dict__)
+        form.saved_fields = sorted(wants)  # type: ignore[attr-defined]
+
+    def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:  # noqa: ARG002
+        """Who is in the entry itself; this is what and why."""
+        reason = form.cleaned_data.get("change_reason", "")
+        done = "Added" if add else f"Changed {', '.join(form.saved_fields) or 'nothing'}"
+        return f"{done}. Why: {reason}" if reason else f"{done}."
+
+
+@lru_cache(maxsize=1)
+def timezone_names() -> list[str]:
+    return sorted(available_timezones())

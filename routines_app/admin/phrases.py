@@ -1,0 +1,98 @@
+"""Schedules, times and lengths of time as people say them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
+
+from cron_descriptor import CasingTypeEnum, ExpressionDescriptor, Options
+
+from routines_app.core.cron_fields import NICKNAMES
+from routines_app.core.durations import format_duration
+from routines_app.core.words import Source, TriggerKind
+
+UNITS = ((86_400 * 365, "y"), (86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+WHOLE_UNITS = {86_400_000: "day", 3_600_000: "hour", 60_000: "minute", 1000: "second"}
+
+SOURCE_WORDS = {
+    Source.BASELINE_CRON: "on schedule",
+    Source.BASELINE_INTERVAL: "on its interval",
+    Source.HINT_INTERVAL: "hinted interval",
+    Source.HINT_ONESHOT: "hinted time",
+    Source.CLAMPED_MIN: "held back by its minimum interval",
+    Source.CLAMPED_MAX: "brought forward by its maximum interval",
+    Source.PAUSED: "paused",
+    Source.MANUAL: "only when asked",
+    Source.ENDED: "its schedule has ended",
+    Source.ARCHIVED: "archived",
+    Source.PARKED: "parked until it is reset",
+    Source.CATCHING_UP: "catching up on missed slots",
+}
+
+
+def schedule_in_words(kind: str, cron: str, interval_ms: int | None, timezone: str) -> str:
+    """`At 09:00, Monday to Friday, Europe/Paris`, `Every 10 minutes` or `Only when asked`."""
+    if kind == TriggerKind.CRON:
+        return f"{cron_in_words(cron)}, {timezone}"
+    if kind == TriggerKind.INTERVAL and interval_ms:
+        return f"Every {interval_in_words(interval_ms)}"
+    return "Only when asked"
+
+
+@lru_cache(maxsize=4096)
+def cron_in_words(expression: str) -> str:
+    """The expression in a sentence; the expression itself where no sentence can be found."""
+    options = Options()
+    options.use_24hour_time_format = True
+    options.casing_type = CasingTypeEnum.Sentence
+    try:
+        words = ExpressionDescriptor(NICKNAMES.get(expression.strip().lower(), expression), options).get_description()
+    except Exception:  # noqa: BLE001 - the describer knows fewer forms than we do and fails in many ways
+        return expression
+    return str(words).replace(" through ", " to ")
+
+
+def interval_in_words(ms: int) -> str:
+    """`10 minutes`, `hour`, `1h 30m`."""
+    for size, unit in WHOLE_UNITS.items():
+        if ms % size == 0:
+            count = ms // size
+            return unit if count == 1 else f"{count} {unit}s"
+    return format_duration(ms)
+
+
+def seconds_in_words(seconds: float) -> str:
+    """`350 ms`, `1.4 s`, `12m 5s`, `3h 20m`: three figures are enough."""
+    if seconds <= 0:
+        return "0 s"
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s".replace(".0 s", " s")
+    return " ".join(format_duration(int(seconds) * 1000).split()[:2])
+
+
+def ago_or_in(at: datetime, now: datetime) -> str:
+    """`in 5 min`, `3 h ago`, `now`."""
+    seconds = (at - now).total_seconds()
+    amount = _largest_unit(abs(seconds))
+    if amount is None:
+        return "now"
+    return f"in {amount}" if seconds > 0 else f"{amount} ago"
+
+
+def clock_time(at: datetime, zone: tzinfo = UTC) -> str:
+    """`Mon 25 Oct 2027, 02:30:00 CEST`."""
+    local = at.astimezone(zone)
+    return f"{local:%a} {local.day} {local:%b %Y, %H:%M:%S} {local.tzname()}"
+
+
+def source_in_words(source: str) -> str:
+    return SOURCE_WORDS.get(Source(source), source) if source in set(Source) else source
+
+
+def _largest_unit(seconds: float) -> str | None:
+    for size, unit in UNITS:
+        if seconds >= size:
+            return f"{seconds // size:.0f} {unit}"
+    return None

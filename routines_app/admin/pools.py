@@ -1,0 +1,68 @@
+"""Pools in the admin: how many runs may be in flight together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from routines_app.admin.charts import meter
+from routines_app.coordination.wakeups import wake_beats
+from routines_app.core.transitions import ACTIVE
+from routines_app.models import Pool, RoutineRun
+from routines_app.protocol.database import ledger_alias, on_commit
+
+
+def in_flight() -> dict[int, int]:
+    """How many runs of each pool are admitted and not ended, in one query."""
+    admitted = RoutineRun.objects.using(ledger_alias()).filter(
+        pool__isnull=False, status__in=sorted(ACTIVE), admitted_at__isnull=False
+    )
+    return dict(admitted.order_by().values_list("pool").annotate(Count("pk")))
+
+
+class PoolChangeList(ChangeList):
+    """Gives each pool of the page its use."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        used = in_flight()
+        rows: list[Any] = list(self.result_list)
+        for pool in rows:
+            pool.used = used.get(pool.pk, 0)
+        self.result_list = rows
+
+
+@admin.register(Pool)
+class PoolAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """A pool is its name and its ceiling; the list shows how full it is."""
+
+    list_display = ["name", "max_concurrent", "use"]
+    search_fields = ["name"]
+    actions = None
+    show_full_result_count = False
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002
+        return PoolChangeList
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        return super().changelist_view(request, {"section": "pools", **(extra_context or {})})
+
+    def has_delete_permission(self, request: HttpRequest, obj: Pool | None = None) -> bool:
+        """A pool that is in use cannot go, and looking for what uses it must not read a million runs."""
+        used = obj is not None and (obj.routines.exists() or obj.runs.exists())
+        return super().has_delete_permission(request, obj) and not used
+
+    def save_model(self, request: HttpRequest, obj: Pool, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        on_commit(wake_beats)  # a higher ceiling lets waiting runs go now
+
+    @admin.display(description="in flight")
+    def use(self, pool: Any) -> SafeString:
+        words = f"{pool.used} of {pool.max_concurrent}"
+        return format_html("{} {}", meter(pool.used, pool.max_concurrent, label=f"{words} in flight"), words)

@@ -1,0 +1,71 @@
+"""What a person should know before saving a routine. Warnings, not refusals: each may be what is wanted."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from django.http import QueryDict
+
+from routines_app.admin.daylight import daylight_warnings
+from routines_app.admin.phrases import seconds_in_words
+from routines_app.admin.recent import recent_runs
+from routines_app.core.triggers import CronTrigger, ManualTrigger, Trigger, next_slot, slots_between
+from routines_app.core.words import ConcurrencyPolicy
+from routines_app.models import Node, Role, Routine
+from routines_app.protocol.database import ledger_alias
+from routines_app.verbs.tasks import registered_tasks
+
+GONE_AFTER = timedelta(minutes=3)  # three silent reports
+LOOKED_AT = 50  # fires whose distance is compared with the usual duration
+
+OVERLAPS = {
+    ConcurrencyPolicy.ALLOW: "runs will overlap",
+    ConcurrencyPolicy.FORBID: "slots will be skipped because the run before is still active",
+    ConcurrencyPolicy.REPLACE: "runs will be replaced before they finish",
+}
+
+
+def warnings_about(data: QueryDict, trigger: Trigger, saved: Routine | None, now: datetime) -> list[str]:
+    return [
+        *_never(trigger, now),
+        *(daylight_warnings(trigger, now) if isinstance(trigger, CronTrigger) else ()),
+        *_task(data.get("task", "")),
+        *_queue(data.get("queue", "").strip(), now),
+        *_overlap(trigger, saved, data.get("concurrency_policy", ""), now),
+    ]
+
+
+def _never(trigger: Trigger, now: datetime) -> list[str]:
+    if isinstance(trigger, ManualTrigger) or next_slot(trigger, now) is not None:
+        return []
+    return ["Never fires: its end comes before its next slot."]
+
+
+def _task(name: str) -> list[str]:
+    return [f"Task not registered: {name}."] if name and name not in registered_tasks() else []
+
+
+def _queue(queue: str, now: datetime) -> list[str]:
+    """Whether a living worker takes from the queue; a worker that reports no queues may take any."""
+    if not queue:
+        return []
+    workers = Node.objects.using(ledger_alias()).filter(role=Role.WORKER, seen_at__gte=now - GONE_AFTER)
+    consumed = list(workers.values_list("queues", flat=True))
+    if not consumed:
+        return [f"No worker consumes queue {queue}: no worker is running."]
+    if any(not queues or queue in queues for queues in consumed):
+        return []
+    return [f"No worker consumes queue {queue}."]
+
+
+def _overlap(trigger: Trigger, saved: Routine | None, policy: str, now: datetime) -> list[str]:
+    if saved is None or isinstance(trigger, ManualTrigger):
+        return []
+    usual = recent_runs([saved.pk], using=ledger_alias())[saved.pk].usual_seconds
+    slots = slots_between(trigger, now, now + timedelta(days=366), LOOKED_AT).slots
+    shortest = min(((later - slot).total_seconds() for slot, later in pairwise(slots)), default=None)
+    if usual is None or shortest is None or shortest >= usual:
+        return []
+    what = OVERLAPS.get(ConcurrencyPolicy(policy), "") if policy in set(ConcurrencyPolicy) else "runs will overlap"
+    return [f"{seconds_in_words(shortest)} is shorter than its usual duration of {seconds_in_words(usual)}: {what}."]

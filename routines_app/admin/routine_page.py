@@ -1,0 +1,165 @@
+"""The page of one routine: timeline, charts, ledger, lease, hints, history, and a button for every verb."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from redis.exceptions import RedisError
+
+from routines_app import service
+from routines_app.admin.charts import Point, scatter, timeline
+from routines_app.admin.columns import policy_words, schedule_of, state_of
+from routines_app.admin.masks import masked, masked_json
+from routines_app.admin.permissions import may
+from routines_app.admin.phrases import source_in_words
+from routines_app.admin.recent import recent_runs
+from routines_app.admin.run_facts import duration_point, lateness_point, oldest_id, span_of
+from routines_app.admin.verbs import VERBS, Verb
+from routines_app.coordination import leases
+from routines_app.core.durations import format_duration
+from routines_app.core.errors import RoutineError
+from routines_app.core.words import RoutineStatus
+from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChange
+from routines_app.protocol import clock
+
+if TYPE_CHECKING:
+    from routines_app.admin.routines import RoutineAdmin
+
+WINDOWS = {"1h": 1, "6h": 6, "24h": 24, "7d": 168, "30d": 720}  # hours
+DRAWN = 300  # runs on the charts: more would be a smear
+LEDGER_ROWS = 50
+CHANGES = 20
+COMING = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """Who holds the routine, as Redis knows it; `problem` when Redis could not be asked."""
+
+    token: str = ""
+    seconds_left: float = 0.0
+    run: RoutineRun | None = None
+    problem: str = ""
+
+
+def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> TemplateResponse:
+    routine = admin.routine_or_404(request, object_id)
+    window = request.GET.get("window", "24h")
+    window = window if window in WINDOWS else "24h"
+    now, state = clock.now(), state_of(routine)
+    context = {
+        **admin.admin_site.each_context(request),
+        "title": routine.name,
+        "opts": admin.model._meta,
+        "section": "routines",
+        "routine": routine,
+        "state": state,
+        "schedule": schedule_of(routine),
+        "policies": policy_words(routine),
+        "why": source_in_words(state.next_source) if state else "",
+        "coming": _coming(routine, now),
+        "arguments": masked_json({"args": routine.args, "kwargs": routine.kwargs}),
+        "recent": recent_runs([routine.pk], using=routine._state.db or "default")[routine.pk],
+        "window": window,
+        "windows": list(WINDOWS),
+        "run_token": uuid.uuid4().hex,
+        "verbs": offered(request, routine),
+        "needs_reset": routine.status == RoutineStatus.PARKED or bool(state and state.failure_count),
+        "may_change": may(request, "change_routine"),
+        "ledger": _ledger(routine),
+        "changes": _changes(routine),
+        "hinted": _has_hint(state, now),
+        "lease": _lease(routine),
+        **_charts(routine, now, timedelta(hours=WINDOWS[window])),
+    }
+    return TemplateResponse(request, "routines/routine.html", context)
+
+
+def offered(request: HttpRequest, routine: Routine) -> dict[str, Verb]:
+    """The verbs that fit the routine and that this person may use."""
+    found = {slug: verb for slug, verb in VERBS.items() if verb.fits(routine) and may(request, verb.permission)}
+    return {slug.replace("-", "_"): verb for slug, verb in found.items()}
+
+
+def _coming(routine: Routine, now: datetime) -> list[service.PlannedFire]:
+    try:
+        return service.plan(routine, now=now, horizon="366d", limit=COMING)
+    except RoutineError:  # a corrupt row must be looked at to be mended
+        return []
+
+
+def _charts(routine: Routine, now: datetime, length: timedelta) -> dict[str, SafeString | bool]:
+    start, zone = now - length, timezone.get_current_timezone()
+    runs = _runs_since(routine, start)
+    spans = [span for run in runs if (span := span_of(run, now)).end >= start and span.start <= now]
+    durations = _points([duration_point(run, now) for run in runs], start)
+    lateness = _points([lateness_point(run, now) for run in runs], start)
+    time_out = routine.timeout_ms / 1000
+    return {
+        "timeline": timeline(spans, start=start, end=now, zone=zone),
+        "durations": scatter(durations, start=start, end=now, zone=zone, label="Duration", limit=time_out),
+        "lateness": scatter(lateness, start=start, end=now, zone=zone, label="Lateness"),
+        "cut": len(runs) == DRAWN,
+    }
+
+
+def _runs_since(routine: Routine, start: datetime) -> list[RoutineRun]:
+    """The newest runs that can reach into the window: ids carry the time of creation, bodies end by their time-out."""
+    created = start - timedelta(milliseconds=routine.timeout_ms)
+    runs = RoutineRun.objects.filter(routine_id=routine.pk, pk__gte=oldest_id(created))
+    return list(runs.defer("args", "kwargs", "result", "error", "traceback", "progress").order_by("-id")[:DRAWN])
+
+
+def _points(points: Sequence[Point | None], start: datetime) -> list[Point]:
+    return [point for point in points if point is not None and point.at >= start]
+
+
+def _ledger(routine: Routine) -> list[RoutineRun]:
+    return list(service.list_runs(routine, limit=LEDGER_ROWS))
+
+
+def _changes(routine: Routine) -> list[dict[str, Any]]:
+    found = ScheduleChange.objects.filter(routine_id=routine.pk)[:CHANGES]
+    return [{"row": change, "fields": _changed_fields(change)} for change in found]
+
+
+def _changed_fields(change: ScheduleChange) -> list[tuple[str, Any, Any]]:
+    before, after = masked(change.before), masked(change.after)
+    return [(name, _said(name, before), _said(name, after)) for name in sorted({*before, *after})]
+
+
+def _said(name: str, values: dict[str, Any]) -> Any:
+    value = values.get(name)
+    return format_duration(value) if name.endswith("_ms") and isinstance(value, int) else value
+
+
+def _has_hint(state: RoutineState | None, now: datetime) -> bool:
+    return bool(state and state.hint_expires_at and state.hint_expires_at > now)
+
+
+def _lease(routine: Routine) -> Lease | None:
+    if not routine.is_exclusive:
+        return None
+    try:
+        held = leases.holder(routine.pk)
+    except RedisError as error:
+        return Lease(problem=f"Redis cannot be asked: {error}")
+    if held is None:
+        return None
+    token, seconds = held
+    return Lease(token=token, seconds_left=seconds, run=_run_of(token))
+
+
+def _run_of(token: str) -> RoutineRun | None:
+    try:
+        return RoutineRun.objects.filter(pk=uuid.UUID(token)).first()
+    except ValueError:
+        return None

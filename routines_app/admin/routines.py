@@ -1,0 +1,109 @@
+"""Routines in the admin: the list, and the way to the pages of one routine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+
+from routines_app.admin import fleet, preview, routine_page, verb_pages
+from routines_app.admin.actions import LIST_ACTIONS, ReasonActionForm
+from routines_app.admin.changelist import RoutineChangeList
+from routines_app.admin.columns import RoutineColumns
+from routines_app.admin.filters import HealthFilter, TagFilter
+from routines_app.admin.form_page import RoutineFormPage
+from routines_app.admin.paging import CappedPaginator
+from routines_app.admin.permissions import RoutinePermissions
+from routines_app.models import Routine
+
+
+@admin.register(Routine)
+class RoutineAdmin(RoutinePermissions, RoutineColumns, RoutineFormPage):
+    """The list shows each routine's state, schedule, next fire and last runs; its name leads to its page."""
+
+    list_display = ["title", "state_pill", "schedule", "next_fire", "last_runs", "policies"]
+    list_display_links = None
+    list_filter = ["status", HealthFilter, "trigger_kind", "concurrency_policy", "priority", TagFilter]
+    search_fields = ["name", "task", "group"]
+    search_help_text = "Search by name, task or group"
+    list_select_related = ["state", "pool"]
+    list_per_page = 50
+    list_max_show_all = 200
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # counts per filter would read every routine
+    paginator = CappedPaginator
+    actions = LIST_ACTIONS
+    action_form = ReasonActionForm
+    autocomplete_fields = ["parent", "pool"]
+    ordering = ["name"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Routine]:
+        return super().get_queryset(request).select_related("state", "pool")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002
+        return RoutineChangeList
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        return super().changelist_view(request, {"section": "routines", **(extra_context or {})})
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
+        """Django's own deletion would collect millions of runs; the verb deletes archived routines in batches."""
+        return False
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        own = [
+            path("fleet/", wrap(self.fleet_view), name="routines_fleet"),
+            path("fleet/live/", wrap(self.fleet_live_view), name="routines_fleet_live"),
+            path("preview/", wrap(self.preview_view), name="routines_routine_preview"),
+            path("<int:object_id>/overview/", wrap(self.overview_view), name="routines_routine_overview"),
+            path("<int:object_id>/do/<slug:verb>/", wrap(self.verb_view), name="routines_routine_verb"),
+        ]
+        return own + super().get_urls()
+
+    def fleet_view(self, request: HttpRequest) -> HttpResponse:
+        return fleet.fleet_page(self, request)
+
+    def fleet_live_view(self, request: HttpRequest) -> HttpResponse:
+        return fleet.fleet_fragment(self, request)
+
+    def preview_view(self, request: HttpRequest) -> HttpResponse:
+        if not (self.has_change_permission(request) or self.has_add_permission(request)):
+            raise PermissionDenied
+        return preview.preview(request)
+
+    def overview_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        return routine_page.routine_page(self, request, object_id)
+
+    def verb_view(self, request: HttpRequest, object_id: int, verb: str) -> HttpResponse:
+        return verb_pages.verb_page(self, request, object_id, verb)
+
+    def routine_or_404(self, request: HttpRequest, object_id: int) -> Routine:
+        """The routine, for someone who may look at it."""
+        self.require_view(request)
+        found = self.get_queryset(request).filter(pk=object_id).first()
+        if found is None:
+            raise Http404(f"There is no routine {object_id}.")
+        return found
+
+    def require_view(self, request: HttpRequest) -> None:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+
+    def response_add(self, request: HttpRequest, obj: Routine, post_url_continue: str | None = None) -> HttpResponse:
+        return self._to_overview(request, obj) or super().response_add(request, obj, post_url_continue)
+
+    def response_change(self, request: HttpRequest, obj: Routine) -> HttpResponse:
+        return self._to_overview(request, obj) or super().response_change(request, obj)
+
+    def _to_overview(self, request: HttpRequest, obj: Routine) -> HttpResponse | None:
+        """After saving, look at the routine; the other buttons do what they do everywhere in the admin."""
+        if {"_continue", "_addanother", "_saveasnew", "_popup"} & request.POST.keys():
+            return None
+        self.message_user(request, f"Saved {obj.name}.")
+        return HttpResponseRedirect(reverse("admin:routines_routine_overview", args=[obj.pk]))

@@ -1,0 +1,99 @@
+"""A run as the pages tell it: how long, how late, and as marks on the charts."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.urls import reverse
+
+from routines_app.admin.charts import Point, Span
+from routines_app.admin.phrases import seconds_in_words
+from routines_app.core.keys import uuid7_int
+from routines_app.core.words import RunStatus, RunTrigger
+from routines_app.models import RoutineRun
+
+PLANNED = frozenset({RunTrigger.SCHEDULE, RunTrigger.HINT})
+
+
+def length_of(run: RoutineRun, now: datetime) -> float | None:
+    """Seconds that the body took, or has taken so far."""
+    if run.started_at is None:
+        return None
+    return ((run.completed_at or now) - run.started_at).total_seconds()
+
+
+def lateness_of(run: RoutineRun) -> float | None:
+    """Seconds from when it should have started to when it did."""
+    return late_seconds(run.started_at, run.scheduled_for, run.eligible_at, run.trigger, run.attempt)
+
+
+def late_seconds(
+    started_at: datetime | None, scheduled_for: datetime, eligible_at: datetime, trigger: str, attempt: int
+) -> float | None:
+    """A first attempt is due at its slot, any other one when it became eligible."""
+    if started_at is None:
+        return None
+    due = scheduled_for if trigger in PLANNED and attempt == 1 else eligible_at
+    return max(0.0, (started_at - due).total_seconds())
+
+
+def label_of(run: RoutineRun, now: datetime) -> str:
+    """One line for tooltips."""
+    length = length_of(run, now)
+    parts = [
+        run.status.capitalize() + (f" ({run.reason})" if run.reason else ""),
+        f"slot {run.scheduled_for:%d %b %H:%M:%S} UTC",
+        f"attempt {run.attempt}" if run.attempt > 1 else "",
+        f"{run.occurrences:,} slots" if run.occurrences > 1 else "",
+        seconds_in_words(length) if length is not None else "",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def span_of(run: RoutineRun, now: datetime) -> Span:
+    """What the timeline draws: the body, or a mark where there was none."""
+    start, end = _bounds(run, now)
+    return Span(
+        key=str(run.pk),
+        outcome=run.status,
+        start=start,
+        end=end,
+        label=label_of(run, now),
+        href=run_url(run),
+        retry_of=str(run.retry_of_id) if run.retry_of_id else None,
+    )
+
+
+def duration_point(run: RoutineRun, now: datetime) -> Point | None:
+    length = length_of(run, now)
+    return None if length is None else _point(run, length, now)
+
+
+def lateness_point(run: RoutineRun, now: datetime) -> Point | None:
+    late = lateness_of(run)
+    return None if late is None else _point(run, late, now)
+
+
+def oldest_id(at: datetime) -> UUID:
+    """The smallest id that a run created at this time can have: ids carry the time of creation."""
+    return UUID(int=uuid7_int(max(0, int(at.timestamp() * 1000)), 0))
+
+
+def run_url(run: RoutineRun) -> str:
+    return reverse("admin:routines_routinerun_change", args=[run.pk])
+
+
+def _bounds(run: RoutineRun, now: datetime) -> tuple[datetime, datetime]:
+    if run.started_at is not None:
+        # A body that ended in the same microsecond is a bar all the same, not a mark.
+        return run.started_at, max(run.completed_at or now, run.started_at + timedelta(microseconds=1))
+    if run.status == RunStatus.PENDING and run.eligible_at < now:
+        return run.eligible_at, now
+    at = run.scheduled_for if run.status == RunStatus.SKIPPED else (run.completed_at or run.eligible_at)
+    return at, at
+
+
+def _point(run: RoutineRun, seconds: float, now: datetime) -> Point:
+    assert run.started_at is not None
+    return Point(at=run.started_at, seconds=seconds, outcome=run.status, label=label_of(run, now), href=run_url(run))

@@ -1,0 +1,163 @@
+"""The page of one run: its chain, times, progress, log, result and error. The live part updates itself."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from django.apps import apps
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.template.response import TemplateResponse
+from django.urls import NoReverseMatch, reverse
+
+from routines_app import service
+from routines_app.admin.charts import meter
+from routines_app.admin.history import actor_of, note
+from routines_app.admin.masks import masked_json, masked_text
+from routines_app.admin.permissions import may
+from routines_app.admin.phrases import source_in_words
+from routines_app.admin.run_facts import lateness_of, length_of, run_url
+from routines_app.admin.verb_forms import VerbForm
+from routines_app.core.errors import RoutineError
+from routines_app.models import RoutineRun, RunLog
+from routines_app.protocol import clock
+
+if TYPE_CHECKING:
+    from routines_app.admin.runs import RunAdmin
+
+CHAIN_SHOWN = 50
+RETRYABLE = frozenset({"FAILED", "CANCELLED", "SKIPPED"})
+
+
+def run_page(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> TemplateResponse:
+    run = admin.run_or_404(request, run_id)
+    context = {
+        **admin.admin_site.each_context(request),
+        "title": f"Run of {run.routine.name}",
+        "opts": admin.model._meta,
+        "section": "runs",
+        "chain": _chain(run),
+        "source": source_in_words(run.source) if run.source else "",
+        "arguments": _arguments(run),
+        "celery_result": _celery_result(run),
+        "may_cancel": run.is_active and may(request, "cancel_routinerun"),
+        "may_retry": run.status in RETRYABLE and may(request, "run_routine"),
+        "may_run": not run.is_active and run.routine.status != "ARCHIVED" and may(request, "run_routine"),
+        **_live_facts(run),
+    }
+    return TemplateResponse(request, "routines/run.html", context)
+
+
+def run_fragment(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
+    """What changes while the run lasts. The status is a header too: when it changes, the page loads itself again."""
+    run = admin.run_or_404(request, run_id)
+    response = render(request, "routines/run_live.html", _live_facts(run))
+    response["X-Routines-Status"] = run.status
+    return response
+
+
+def cancel_page(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
+    """Asks why, then cancels."""
+    run = admin.run_or_404(request, run_id)
+    if not may(request, "cancel_routinerun"):
+        raise PermissionDenied
+    form = VerbForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid() and _cancelled(admin, request, run, form):
+        return HttpResponseRedirect(run_url(run))
+    context = {
+        **admin.admin_site.each_context(request),
+        "title": f"Cancel a run of {run.routine.name}",
+        "opts": admin.model._meta,
+        "section": "runs",
+        "run": run,
+        "form": form,
+    }
+    return TemplateResponse(request, "routines/cancel.html", context)
+
+
+def retry(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
+    """The same work once more, as a new run; POST only."""
+    run = admin.run_or_404(request, run_id)
+    if not may(request, "run_routine"):
+        raise PermissionDenied
+    if request.method != "POST":
+        return HttpResponseRedirect(run_url(run))
+    try:
+        again = service.retry_run(run, requested_by=actor_of(request))
+    except RoutineError as refused:
+        admin.message_user(request, str(refused), messages.ERROR)
+        return HttpResponseRedirect(run_url(run))
+    done = f"Asked for another run of {run.routine.name} with the same arguments"
+    note(request, run.routine, f"{done} as run {run.pk}")
+    admin.message_user(request, f"{done}.", messages.SUCCESS)
+    return HttpResponseRedirect(run_url(again))
+
+
+def _cancelled(admin: RunAdmin, request: HttpRequest, run: RoutineRun, form: VerbForm) -> bool:
+    reason = form.wants.get("reason", "")
+    try:
+        after = service.cancel_run(run, reason=reason, actor=actor_of(request))
+    except RoutineError as refused:
+        form.add_error(None, str(refused))
+        return False
+    done = "Asked the run to stop" if after.is_active else "Cancelled the run"
+    note(request, run, done, reason)
+    admin.message_user(request, f"{done}.", messages.SUCCESS)
+    return True
+
+
+def _live_facts(run: RoutineRun) -> dict[str, Any]:
+    now = clock.now()
+    done, total = _progress(run)
+    return {
+        "run": run,
+        "length": length_of(run, now),
+        "late": lateness_of(run),
+        "note": (run.progress or {}).get("note", ""),
+        "bar": meter(done, total, label=f"{done:g} of {total:g}") if total else None,
+        "share": f"{done:g} of {total:g} ({100 * done / total:.0f} %)" if total else "",
+        "log": list(RunLog.objects.filter(run_id=run.pk)),
+        "result": masked_text(run.result) if run.result else "",
+        "error": masked_text(run.error) if run.error else "",
+        "traceback": masked_text(run.traceback) if run.traceback else "",
+    }
+
+
+def _progress(run: RoutineRun) -> tuple[float, float]:
+    """Done and total as the body reported them; a total of 0 when it reported nothing to draw."""
+    told = run.progress if isinstance(run.progress, dict) else {}
+    done, total = told.get("done"), told.get("total")
+    if not isinstance(done, int | float) or not isinstance(total, int | float):
+        return 0.0, 0.0
+    return float(done), float(total)
+
+
+def _chain(run: RoutineRun) -> list[RoutineRun]:
+    first = run.chain_id
+    runs = RoutineRun.objects.filter(Q(pk=first) | Q(chain=first)).defer("args", "kwargs", "result", "traceback")
+    return list(runs.order_by("attempt", "id")[:CHAIN_SHOWN])
+
+
+def _arguments(run: RoutineRun) -> str:
+    args = run.args if run.args is not None else run.routine.args
+    kwargs = run.kwargs if run.kwargs is not None else run.routine.kwargs
+    return masked_json({"args": args, "kwargs": kwargs})
+
+
+def _celery_result(run: RoutineRun) -> dict[str, Any] | None:
+    """The record in django-celery-results, where that app is installed and has one."""
+    if not apps.is_installed("django_celery_results"):
+        return None
+    model = apps.get_model("django_celery_results", "TaskResult")
+    found = model._default_manager.filter(task_id=str(run.pk)).only("pk", "status", "date_done").first()
+    if found is None:
+        return None
+    try:
+        href = reverse("admin:django_celery_results_taskresult_change", args=[found.pk])
+    except NoReverseMatch:
+        href = ""
+    return {"status": found.status, "date_done": found.date_done, "href": href}

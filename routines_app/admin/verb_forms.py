@@ -1,0 +1,93 @@
+"""What each verb asks for before it acts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+
+from routines_app.admin.form_fields import DurationField, JSONListField, JSONObjectField
+from routines_app.core.words import CatchUpPolicy
+
+RELEASES = [
+    (CatchUpPolicy.SKIP.value, "Skip them"),
+    (CatchUpPolicy.LAST.value, "Run the last one"),
+    (CatchUpPolicy.ALL.value, "Run all of them"),
+]
+
+
+class LocalMomentField(forms.DateTimeField):
+    """A date and time in the timezone that the admin shows, entered with the browser's own picker."""
+
+    widget = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"}, format="%Y-%m-%dT%H:%M:%S")
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.help_text = f"{self.help_text} Times are in {timezone.get_current_timezone_name()}.".strip()
+
+
+class VerbForm(forms.Form):
+    """Every verb may be given a reason; it is kept with who did it."""
+
+    reason = forms.CharField(
+        label="Why",
+        required=False,
+        max_length=500,
+        help_text="Kept in the history, with your name.",
+        widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
+    )
+
+    @property
+    def wants(self) -> dict[str, Any]:
+        """The cleaned values that were given."""
+        return {name: value for name, value in self.cleaned_data.items() if value not in (None, "")}
+
+
+class PauseForm(VerbForm):
+    until = LocalMomentField(required=False, help_text="Empty: until somebody resumes it.")
+
+    field_order = ["reason", "until"]
+
+
+class ResumeForm(VerbForm):
+    release = forms.ChoiceField(
+        label="Slots that the pause kept from firing",
+        choices=RELEASES,
+        initial=CatchUpPolicy.SKIP.value,
+        widget=forms.RadioSelect,
+    )
+
+    field_order = ["release", "reason"]
+
+
+class RunForm(VerbForm):
+    """The arguments start as the routine's own, or as those of the run that this one should be like."""
+
+    like = forms.UUIDField(required=False, widget=forms.HiddenInput)
+    idempotency_key = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
+    args = JSONListField(label="Arguments", required=False, help_text="A JSON list. Empty: the routine's own.")
+    kwargs = JSONObjectField(label="Named arguments", required=False, help_text="A JSON object. Empty: its own.")
+
+    field_order = ["args", "kwargs", "reason"]
+
+
+class HintIntervalForm(VerbForm):
+    interval = DurationField(help_text="Fire this often instead: 30s, 10m, 1.5h, 1d.")
+    ttl = DurationField(label="For how long", initial="1h", help_text="Then the schedule is itself again.")
+
+    field_order = ["interval", "ttl", "reason"]
+
+
+class HintTimeForm(VerbForm):
+    at = LocalMomentField(label="Next fire at")
+    ttl = DurationField(label="Valid for", initial="1h", help_text="A hint that was not used by then is forgotten.")
+
+    field_order = ["at", "ttl", "reason"]
+
+
+class BackfillForm(VerbForm):
+    start = LocalMomentField(label="From")
+    end = LocalMomentField(label="To", help_text="Both included.")
+
+    field_order = ["start", "end", "reason"]

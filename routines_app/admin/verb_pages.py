@@ -1,0 +1,125 @@
+"""One verb for one routine: a page that asks what the verb needs, and does it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.forms import Form
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from routines_app.admin.history import actor_of, note
+from routines_app.admin.permissions import may
+from routines_app.admin.releases import Release, releases_of
+from routines_app.admin.verbs import VERBS, Verb, arguments_like
+from routines_app.core.errors import RoutineError
+from routines_app.models import Routine
+
+if TYPE_CHECKING:
+    from routines_app.admin.routines import RoutineAdmin
+
+
+def verb_page(admin: RoutineAdmin, request: HttpRequest, object_id: int, slug: str) -> HttpResponse:
+    """GET asks, POST acts; a refusal stands at its field."""
+    routine = admin.routine_or_404(request, object_id)
+    verb = allowed_verb(request, slug)
+    if not verb.fits(routine):
+        admin.message_user(request, f"{verb.label} is not for a routine that is {routine.status}.", messages.WARNING)
+        return HttpResponseRedirect(overview_url(routine))
+    form = verb.form(request.POST if request.method == "POST" else None, initial=_initial(request, verb, routine))
+    if request.method == "POST" and form.is_valid() and acted(admin, request, verb, routine, form):
+        return HttpResponseRedirect(_where_to(verb, object_id))
+    return _asked(admin, request, verb, form, [routine])
+
+
+def _initial(request: HttpRequest, verb: Verb, routine: Routine) -> dict[str, Any]:
+    if verb.slug != "run":
+        return {}
+    try:
+        like = UUID(request.GET.get("like", ""))
+    except ValueError:
+        like = None
+    return {"like": like, "idempotency_key": uuid4().hex, **arguments_like(routine, like)}
+
+
+def allowed_verb(request: HttpRequest, slug: str) -> Verb:
+    verb = VERBS.get(slug)
+    if verb is None:
+        raise Http404(f"There is no verb {slug}.")
+    if not may(request, verb.permission):
+        raise PermissionDenied
+    return verb
+
+
+def acted(admin: RoutineAdmin, request: HttpRequest, verb: Verb, routine: Routine, form: Any) -> bool:
+    """Do it, tell the person and the history; or put the refusal at its field."""
+    logged = Routine(pk=routine.pk, name=routine.name)  # deletion takes the id away from the instance
+    try:
+        done = verb.act(routine, form.wants, actor_of(request))
+    except RoutineError as refused:
+        refuse(form, refused)
+        return False
+    note(request, logged, done, form.wants.get("reason", ""))
+    admin.message_user(request, f"{done}.", messages.SUCCESS)
+    return True
+
+
+def refuse(form: Form, refused: RoutineError) -> None:
+    """Show what the service said where the person can mend it."""
+    if refused.field in form.fields:
+        form.add_error(refused.field, f"{refused.expected[:1].upper()}{refused.expected[1:]}.")
+    else:
+        form.add_error(None, str(refused))
+
+
+def ask_for_many(
+    admin: RoutineAdmin, request: HttpRequest, verb: Verb, form: Form, routines: list[Routine]
+) -> TemplateResponse:
+    """The same page between a list action and its deed."""
+    chosen = {"action": request.POST["action"], "select_across": request.POST.get("select_across", "0")}
+    return _asked(admin, request, verb, form, routines, chosen=chosen)
+
+
+def _asked(
+    admin: RoutineAdmin,
+    request: HttpRequest,
+    verb: Verb,
+    form: Form,
+    routines: list[Routine],
+    chosen: dict[str, str] | None = None,
+) -> TemplateResponse:
+    one = routines[0] if chosen is None else None
+    what = one.name if one else f"{len(routines)} routines"
+    context = {
+        **admin.admin_site.each_context(request),
+        "title": f"{verb.label}: {what}",
+        "opts": admin.model._meta,
+        "verb": verb,
+        "form": form,
+        "routines": routines,
+        "routine": one,
+        "chosen": chosen,
+        "releases": _releases(verb, routines),
+        "section": "routines",
+    }
+    return TemplateResponse(
+        request, "routines/verb.html", context, status=200 if form.is_valid() or not form.is_bound else 422
+    )
+
+
+def _releases(verb: Verb, routines: list[Routine]) -> list[Release]:
+    return releases_of(routines) if verb.slug == "resume" else []
+
+
+def _where_to(verb: Verb, object_id: int) -> str:
+    if verb.slug == "delete":
+        return reverse("admin:routines_routine_changelist")
+    return reverse("admin:routines_routine_overview", args=[object_id])
+
+
+def overview_url(routine: Routine) -> str:
+    return reverse("admin:routines_routine_overview", args=[routine.pk])

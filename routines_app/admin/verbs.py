@@ -1,0 +1,254 @@
+"""The verbs that the admin offers for a routine: what each is called, who may use it, what it asks and does.
+
+Each one calls `routines_app.service` with the person's name and reason and returns a sentence about what was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from routines_app import service
+from routines_app.admin.masks import restored
+from routines_app.admin.phrases import clock_time, interval_in_words
+from routines_app.admin.verb_forms import (
+    BackfillForm,
+    HintIntervalForm,
+    HintTimeForm,
+    PauseForm,
+    ResumeForm,
+    RunForm,
+    VerbForm,
+)
+from routines_app.core.words import RoutineStatus
+from routines_app.models import Routine, RoutineRun
+
+Wants = Mapping[str, Any]
+LIVING = frozenset({RoutineStatus.ACTIVE, RoutineStatus.PAUSED, RoutineStatus.PARKED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """One button. `act(routine, wants, actor)` does it and says what was done."""
+
+    slug: str
+    label: str
+    done: str
+    """The past tense, for messages about many routines."""
+    permission: str
+    explains: str
+    act: Callable[[Routine, Wants, str], str]
+    form: type[VerbForm] = VerbForm
+    statuses: frozenset[RoutineStatus] = LIVING
+    danger: bool = False
+
+    def fits(self, routine: Routine) -> bool:
+        """Whether the verb makes sense for what the routine is now."""
+        return RoutineStatus(routine.status) in self.statuses
+
+
+def _who_and_why(wants: Wants, actor: str) -> dict[str, Any]:
+    return {"actor": actor, "reason": wants.get("reason", "")}
+
+
+def _run(routine: Routine, wants: Wants, actor: str) -> str:
+    own = arguments_like(routine, wants.get("like"))
+    run = service.run_now(
+        routine,
+        args=restored(wants["args"], own["args"]) if "args" in wants else None,
+        kwargs=restored(wants["kwargs"], own["kwargs"]) if "kwargs" in wants else None,
+        idempotency_key=wants.get("idempotency_key"),
+        requested_by=actor,
+    )
+    if run.status == "SKIPPED":
+        return f"{routine.name} is already active, so this run was skipped ({run.reason})"
+    return f"Asked for a run of {routine.name}"
+
+
+def arguments_like(routine: Routine, run_id: UUID | None) -> dict[str, Any]:
+    """The routine's arguments, or those that one of its runs had."""
+    run = RoutineRun.objects.filter(pk=run_id, routine_id=routine.pk).first() if run_id else None
+    return {
+        "args": routine.args if run is None or run.args is None else run.args,
+        "kwargs": routine.kwargs if run is None or run.kwargs is None else run.kwargs,
+    }
+
+
+def _pause(routine: Routine, wants: Wants, actor: str) -> str:
+    until = wants.get("until")
+    service.pause_routine(routine, until=until, **_who_and_why(wants, actor))
+    return f"Paused {routine.name} " + (f"until {clock_time(until)}" if until else "until it is resumed")
+
+
+def _resume(routine: Routine, wants: Wants, actor: str) -> str:
+    release = wants.get("release", "SKIP")
+    service.resume_routine(routine, release=release, **_who_and_why(wants, actor))
+    what = {"SKIP": "skipping", "LAST": "running the last of", "ALL": "running all"}[release]
+    return f"Resumed {routine.name}, {what} the slots of the pause"
+
+
+def _archive(routine: Routine, wants: Wants, actor: str) -> str:
+    service.archive_routine(routine, **_who_and_why(wants, actor))
+    return f"Archived {routine.name}: what waited is cancelled, what runs will finish"
+
+
+def _reset(routine: Routine, wants: Wants, actor: str) -> str:
+    service.reset_routine(routine, **_who_and_why(wants, actor))
+    return f"Reset {routine.name}: it is active again with a clean record"
+
+
+def _hint_interval(routine: Routine, wants: Wants, actor: str) -> str:
+    service.propose_interval(routine, wants["interval"], ttl=wants["ttl"], **_who_and_why(wants, actor))
+    return f"{routine.name} fires every {interval_in_words(wants['interval'])} for {interval_in_words(wants['ttl'])}"
+
+
+def _hint_time(routine: Routine, wants: Wants, actor: str) -> str:
+    service.propose_next_time(routine, wants["at"], ttl=wants["ttl"], **_who_and_why(wants, actor))
+    return f"{routine.name} was asked to fire at {clock_time(wants['at'])}"
+
+
+def _clear_hints(routine: Routine, wants: Wants, actor: str) -> str:
+    service.clear_hints(routine, **_who_and_why(wants, actor))
+    return f"Cleared the hints of {routine.name}"
+
+
+def _backfill(routine: Routine, wants: Wants, actor: str) -> str:
+    runs = service.backfill(routine, wants["start"], wants["end"], actor=actor)
+    return f"Asked for {len(runs):,} runs of {routine.name}, one for each slot of the stretch"
+
+
+def _replan(routine: Routine, wants: Wants, actor: str) -> str:
+    service.replan_routine(routine, **_who_and_why(wants, actor))
+    return f"Planned {routine.name} from now on"
+
+
+def _release_lease(routine: Routine, wants: Wants, actor: str) -> str:
+    service.release_lease(routine, **_who_and_why(wants, actor))
+    return f"Released the lease of {routine.name}"
+
+
+def _delete(routine: Routine, wants: Wants, actor: str) -> str:
+    service.delete_routine(routine, **_who_and_why(wants, actor))
+    return f"Deleted {routine.name} with its runs"
+
+
+VERBS = {
+    verb.slug: verb
+    for verb in (
+        Verb(
+            slug="run",
+            label="Run now",
+            done="Asked for runs of",
+            permission="run_routine",
+            explains="Runs once, as soon as a worker is free. The schedule does not move.",
+            act=_run,
+            form=RunForm,
+        ),
+        Verb(
+            slug="pause",
+            label="Pause",
+            done="Paused",
+            permission="pause_routine",
+            explains="Running runs finish, waiting ones are held, and no slot fires until it is resumed.",
+            act=_pause,
+            form=PauseForm,
+            statuses=frozenset({RoutineStatus.ACTIVE}),
+        ),
+        Verb(
+            slug="resume",
+            label="Resume",
+            done="Resumed",
+            permission="pause_routine",
+            explains="Held runs go on, and the schedule continues from now.",
+            act=_resume,
+            form=ResumeForm,
+            statuses=frozenset({RoutineStatus.PAUSED}),
+        ),
+        Verb(
+            slug="reset",
+            label="Reset",
+            done="Reset",
+            permission="reset_routine",
+            explains="Its count of failures becomes zero, and a parked routine becomes active again.",
+            act=_reset,
+            statuses=frozenset({RoutineStatus.PARKED, RoutineStatus.ACTIVE}),
+        ),
+        Verb(
+            slug="hint-interval",
+            label="Hint an interval",
+            done="Hinted",
+            permission="hint_routine",
+            explains="For a while it fires at another pace; the schedule itself stays as it is.",
+            act=_hint_interval,
+            form=HintIntervalForm,
+            statuses=frozenset({RoutineStatus.ACTIVE, RoutineStatus.PAUSED}),
+        ),
+        Verb(
+            slug="hint-time",
+            label="Hint a time",
+            done="Hinted",
+            permission="hint_routine",
+            explains="It fires once at this time, if that is before its next slot.",
+            act=_hint_time,
+            form=HintTimeForm,
+            statuses=frozenset({RoutineStatus.ACTIVE, RoutineStatus.PAUSED}),
+        ),
+        Verb(
+            slug="clear-hints",
+            label="Clear hints",
+            done="Cleared the hints of",
+            permission="hint_routine",
+            explains="The schedule is planned again as if nobody had given a hint.",
+            act=_clear_hints,
+        ),
+        Verb(
+            slug="backfill",
+            label="Backfill",
+            done="Backfilled",
+            permission="run_routine",
+            explains="Makes a run for each slot of a past stretch, whether or not it ran before.",
+            act=_backfill,
+            form=BackfillForm,
+        ),
+        Verb(
+            slug="replan",
+            label="Replan",
+            done="Replanned",
+            permission="change_routine",
+            explains="Plans the next fire again, from the schedule as it is stored: after a change by plain SQL.",
+            act=_replan,
+            statuses=frozenset({RoutineStatus.ACTIVE, RoutineStatus.PAUSED}),
+        ),
+        Verb(
+            slug="release-lease",
+            label="Release lease",
+            done="Released the leases of",
+            permission="reset_routine",
+            explains="Takes the lock away from its holder. Only when you know that the holder is gone: the fence "
+            "keeps a late holder from recording anything, not from doing things.",
+            act=_release_lease,
+            danger=True,
+        ),
+        Verb(
+            slug="archive",
+            label="Archive",
+            done="Archived",
+            permission="change_routine",
+            explains="Waiting runs are cancelled, running ones finish, and it never fires again. History stays.",
+            act=_archive,
+            danger=True,
+        ),
+        Verb(
+            slug="delete",
+            label="Delete",
+            done="Deleted",
+            permission="delete_routine",
+            explains="The routine and all its runs are removed for good.",
+            act=_delete,
+            statuses=frozenset({RoutineStatus.ARCHIVED}),
+            danger=True,
+        ),
+    )
+}

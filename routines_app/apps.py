@@ -1,0 +1,15 @@
+"""The Django app."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class RoutinesConfig(AppConfig):
+    name = "routines_app"
+    label = "routines"
+    verbose_name = "Routines"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from routines_app import checks, receivers, tasks  # noqa: F401 - importing them registers them

@@ -1,0 +1,217 @@
+"""The beat's loop: look, act, and wait for the next due moment or a wake-up.
+
+`tick` never raises and never blocks for long. Each of the two outsides, database and broker, is either there or away;
+the change is logged once, the next try comes after at most 5 s, and everything that does not need the missing one
+goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import DatabaseError, close_old_connections, connections
+from django.db.utils import InterfaceError
+
+from routines_app.beat.declared import Declarations
+from routines_app.beat.outside import Outside
+from routines_app.conf import get_settings
+from routines_app.coordination import wakeups
+from routines_app.coordination.envelope import Message
+from routines_app.protocol import clock, dispatch, nodes, reconcile
+from routines_app.protocol.claim import claim_due
+from routines_app.protocol.database import ledger_alias
+from routines_app.protocol.due import next_due_at
+from routines_app.protocol.orphans import Observer
+from routines_app.protocol.pool_room import admit_pools
+from routines_app.verbs.replan import replan_forgotten
+
+logger = logging.getLogger(__name__)
+
+MIN_SLEEP_SECONDS = 0.02  # due moments closer together than this are claimed in one go
+POOL_LOOK_SECONDS = 0.25
+REPAIR_SECONDS = 3600.0  # the one look that goes over all routines: at the start, and then rarely
+BUSY_SECONDS = 1.0  # a pass that has worked this long lets signals and chores have their turn
+LOCKED_SECONDS = (0.1, 1.0)  # due rows that another beat holds: look again after the first, doubling to the last
+
+
+class BeatLoop:
+    """One beat process's loop."""
+
+    def __init__(self, app: Any) -> None:
+        self._database = Outside("the database")
+        self._broker = Outside("the broker")
+        self._listener = wakeups.Listener(wakeups.BEATS)
+        self._observer = Observer()
+        self._declarations = Declarations(app)
+        self._chores: list[Chore] = [
+            Chore(self._reconcile, lambda: get_settings().reconcile_seconds),
+            Chore(self._declare, lambda: get_settings().node_seconds),
+            Chore(self._repair_plans, lambda: REPAIR_SECONDS),
+            Chore(self._report_node, lambda: get_settings().node_seconds),
+        ]
+        self._pools = PoolLooks()
+        self._look_at = 0.0
+        self._looked_at = 0.0
+        self._idle = 0
+        self._locked = 0
+
+    def tick(self) -> None:
+        """Wait a slice, or look."""
+        left = self._look_at - time.monotonic()
+        woken = bool(self._listener.wait(left)) if left > 0 else False
+        self._pools.pooled(woken)  # the wake-up may tell of room
+        if woken:  # a storm of wake-ups must not become a storm of looks
+            time.sleep(max(0.0, self._looked_at + MIN_SLEEP_SECONDS - time.monotonic()))
+        if woken or time.monotonic() >= self._look_at:
+            self._looked_at = time.monotonic()
+            self._look_at = time.monotonic() + self._guarded_look()
+
+    def close(self) -> None:
+        """Let go of the sockets. Called inside a signal handler too, so no database work."""
+        self._listener.close()
+
+    def _guarded_look(self) -> float:
+        """Look, and whatever happens say how long to wait."""
+        close_old_connections()
+        try:
+            wait = self._look()
+        except (DatabaseError, InterfaceError) as error:
+            self._observer.reset()  # silence that we could not hear is not silence
+            connections[ledger_alias()].close()
+            return self._database.is_away(error)
+        except Exception:  # a bug must not end the beat: it would stop every routine
+            logger.exception("the tick failed")
+            return get_settings().max_sleep_seconds
+        self._database.is_back()
+        return wait
+
+    def _look(self) -> float:
+        """One pass over what is due; the seconds until the next. With nothing due it costs two short statements."""
+        began = time.monotonic()
+        worked = _is_over(next_due_at()) and self._fire_due(began)
+        worked = self._send_waiting(began) or worked
+        for chore in self._chores:
+            chore.do_when_due()
+        return self._sleep_seconds(worked)
+
+    def _fire_due(self, began: float) -> bool:
+        batch = get_settings().claim_batch
+        worked = False
+        while time.monotonic() - began < BUSY_SECONDS:
+            report = claim_due(clock.now(), batch)
+            self._send(report.messages)
+            self._pools.pooled(report.pooled)
+            worked = worked or report.claimed > 0
+            if report.claimed < batch and not report.left:
+                break
+        return worked
+
+    def _send_waiting(self, began: float) -> bool:
+        """What waits in the outbox, and what the pools have room for. Pointless while the broker is away."""
+        worked = False
+        while not self._broker.is_resting and time.monotonic() - began < BUSY_SECONDS:
+            now = clock.now()
+            messages = dispatch.dispatch_waiting(now) if _is_over(dispatch.next_waiting_at()) else []
+            if self._pools.is_time_to_look(worked):
+                messages += admit_pools(now)
+            if not messages:
+                break
+            worked = True
+            self._send(messages)
+        return worked
+
+    def _send(self, messages: Sequence[Message]) -> None:
+        if not messages or self._broker.is_resting:
+            return  # they stay in the outbox
+        if dispatch.send(messages):
+            self._broker.is_back()
+        else:
+            self._broker.is_away()
+
+    def _sleep_seconds(self, worked: bool) -> float:
+        settings = get_settings()
+        self._idle = 0 if worked else min(self._idle + 1, 2)
+        longest = min(settings.idle_seconds * 2.0**self._idle, settings.max_sleep_seconds)
+        now = clock.now()
+        due = _seconds_until(next_due_at(), now)
+        if due <= 0:
+            return self._locked_seconds(worked)
+        self._locked = 0
+        # While the broker is away waiting rows are overdue for as long as that lasts.
+        waiting = longest if self._broker.is_resting else max(_seconds_until(dispatch.next_waiting_at(), now), 0.1)
+        chores = min(chore.seconds_left for chore in self._chores)
+        return max(MIN_SLEEP_SECONDS, min(longest, due, waiting, chores))
+
+    def _locked_seconds(self, worked: bool) -> float:
+        """Something is due and we did not get it: somebody else has it, or has died holding it."""
+        first, last = LOCKED_SECONDS
+        self._locked = 0 if worked else self._locked + 1
+        backed_off: float = first * 2.0 ** (self._locked - 1)
+        return MIN_SLEEP_SECONDS if worked else min(last, backed_off)
+
+    def _reconcile(self) -> None:
+        reconcile.reconcile_once(clock.now(), self._observer, time.monotonic())
+
+    def _declare(self) -> None:
+        self._declarations.sync(clock.now())
+
+    def _repair_plans(self) -> None:
+        if repaired := replan_forgotten():
+            logger.warning("%s routines had no plan and have one now", repaired)
+
+    def _report_node(self) -> None:
+        nodes.report_beat(self._declarations.scope)
+
+
+class Chore:
+    """Something to be done every so many seconds, and at the first look."""
+
+    def __init__(self, act: Callable[[], None], seconds: Callable[[], float]) -> None:
+        self._act = act
+        self._seconds = seconds
+        self._next = 0.0
+
+    @property
+    def seconds_left(self) -> float:
+        return max(0.0, self._next - time.monotonic())
+
+    def do_when_due(self) -> None:
+        if time.monotonic() >= self._next:
+            # Before acting: a chore that fails is tried again in its turn, not at once.
+            self._next = time.monotonic() + self._seconds()
+            try:
+                self._act()
+            except DatabaseError:
+                raise
+            except Exception:  # one chore that fails keeps neither the others nor the routines waiting
+                logger.exception("a chore of the beat failed and is tried again in its turn")
+
+
+class PoolLooks:
+    """When to look for room in the pools: after something pooled was claimed, and a few times a second at most."""
+
+    def __init__(self) -> None:
+        self._wanted = False
+        self._next = 0.0
+
+    def pooled(self, claimed: bool) -> None:
+        self._wanted = self._wanted or claimed
+
+    def is_time_to_look(self, goes_on: bool) -> bool:
+        wanted = self._wanted or goes_on or time.monotonic() >= self._next
+        self._wanted = False
+        if wanted:
+            self._next = time.monotonic() + POOL_LOOK_SECONDS
+        return wanted
+
+
+def _is_over(moment: datetime | None) -> bool:
+    return moment is not None and moment <= clock.now()
+
+
+def _seconds_until(moment: datetime | None, now: datetime) -> float:
+    return float("inf") if moment is None else (moment - now).total_seconds()

@@ -1,0 +1,145 @@
+"""Settings: the `ROUTINES` dictionary of a Django project, validated once, with a default for everything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+
+SECOND = 1000  # milliseconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that can be set, in `ROUTINES = {"NAME": value}` of the Django settings (upper case)."""
+
+    redis_url: str = ""
+    """Redis for leases and wake-ups. Empty: the Celery broker's address if that is a Redis, else localhost."""
+
+    key_prefix: str = "routines:"
+    """Put before every Redis key and channel; projects that share a Redis need different ones."""
+
+    claim_batch: int = 500
+    """How many due routines one claim transaction takes: large enough to be fast, short enough to not block."""
+
+    idle_seconds: float = 1.25
+    """The longest normal sleep of a beat with nothing due; doubles up to four times that while idle."""
+
+    max_sleep_seconds: float = 5.0
+    """No sleep and no back-off is longer than this."""
+
+    reconcile_seconds: float = 5.0
+    """How often the beats, together, look for lost messages and orphaned runs."""
+
+    publish_retry_seconds: float = 5.0
+    """A run that is not stamped as published after this long is published by any beat."""
+
+    lease_seconds: float = 30.0
+    """Time to live of a lease; survives two missed renewals."""
+
+    heartbeat_seconds: float = 10.0
+    """How often a running run says that it lives."""
+
+    orphan_seconds: float = 25.0
+    """How long a beat must itself have seen the same heartbeat before it calls a run orphaned."""
+
+    stop_grace_seconds: float = 5.0
+    """How long a body may clean up after it was asked to stop, before its process ends."""
+
+    replace_grace_seconds: float = 20.0
+    """How long a REPLACE run waits for the run that it replaces before it goes ahead with a higher fence."""
+
+    default_timezone: str = ""
+    """For routines that name none. Empty: Django's TIME_ZONE."""
+
+    max_arguments_bytes: int = 64 * 1024
+    max_result_bytes: int = 64 * 1024
+    max_error_chars: int = 10_000
+    max_traceback_chars: int = 40_000
+    max_log_lines: int = 200
+    """Log lines kept with one run; the oldest go first."""
+
+    keep_runs_days: float = 30.0
+    """History older than this is pruned in small batches. 0 keeps everything."""
+
+    prune_batch: int = 1000
+
+    mirror_results: bool = True
+    """Write a django-celery-results record for each run whose routine has `keep_result`."""
+
+    worker_connection_seconds: float | None = 60.0
+    """CONN_MAX_AGE in workers when the project leaves it at 0: Celery would reconnect around every task."""
+
+    node_seconds: float = 60.0
+    """How often beats and workers report themselves."""
+
+    import_beat_schedule: bool = True
+    """Turn the Celery app's static `beat_schedule` into routines when a beat starts."""
+
+    undeclared_minutes: float = 10.0
+    """A code-declared routine that no live beat declares any more is archived after this long."""
+
+    depth_weight: float = 0.5
+    secret_patterns: tuple[str, ...] = ("password", "passwd", "secret", "token", "api_key", "apikey", "authorization")
+    """Argument and result keys that contain one of these are masked in the admin."""
+
+
+@lru_cache(maxsize=1)
+def get_settings() -> Settings:
+    """The project's settings; an unknown name or a wrong type is an `ImproperlyConfigured`."""
+    given: dict[str, Any] = dict(getattr(settings, "ROUTINES", {}))
+    known = {field.name.upper(): field for field in fields(Settings)}
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise ImproperlyConfigured(f"ROUTINES: unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+    found = Settings(**{name.lower(): _typed(name, value) for name, value in given.items()})
+    _refuse_false_alarms(found)
+    return found
+
+
+def _refuse_false_alarms(found: Settings) -> None:
+    """Hearts that beat too rarely would have living runs called orphans, and leases run out under their holders."""
+    if found.heartbeat_seconds >= found.orphan_seconds or found.lease_seconds <= 2 * found.heartbeat_seconds:
+        raise ImproperlyConfigured(
+            f"ROUTINES: HEARTBEAT_SECONDS ({found.heartbeat_seconds:g}) must be less than ORPHAN_SECONDS"
+            f" ({found.orphan_seconds:g}) and less than half of LEASE_SECONDS ({found.lease_seconds:g})"
+        )
+
+
+def _typed(name: str, value: Any) -> Any:
+    default = getattr(Settings(), name.lower())
+    if isinstance(default, tuple) and isinstance(value, list | tuple):
+        return tuple(value)
+    if isinstance(default, bool) or isinstance(value, bool):
+        accepted: tuple[type, ...] = (bool,) if isinstance(default, bool) else (type(default),)
+    elif isinstance(default, float) or default is None:
+        accepted = (int, float)
+    else:
+        accepted = (type(default),)
+    if value is None and name == "WORKER_CONNECTION_SECONDS":
+        return None
+    if not isinstance(value, accepted) or (isinstance(value, int | float) and value < 0):
+        wanted = " or ".join(kind.__name__ for kind in accepted)
+        raise ImproperlyConfigured(f"ROUTINES[{name!r}]: {value!r} is not accepted: a {wanted}, not negative")
+    return value
+
+
+def sqlite_options() -> dict[str, Any]:
+    """OPTIONS for a SQLite database that several processes write to: WAL, immediate transactions, patience."""
+    return {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 10,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+
+
+def _forget(*, setting: str, **_: Any) -> None:
+    if setting == "ROUTINES":
+        get_settings.cache_clear()
+
+
+setting_changed.connect(_forget)

@@ -1,0 +1,1 @@
+"""What beats and workers agree on outside the database: leases, wake-ups and the broker."""

@@ -1,0 +1,1 @@
+"""Pure scheduling decisions: no Django, no Celery, no Redis, no clock, no randomness."""

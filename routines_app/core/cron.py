@@ -1,0 +1,198 @@
+"""When a cron expression fires, in a timezone, through daylight saving.
+
+The rule, decided by the hour field:
+
+* Fixed hours (`30 2 * * *`, `0 8-18 * * *`) name times on the wall. A time that the spring gap swallows fires
+  at the first instant after the gap (several such times make one fire); a time that the autumn repeat shows
+  twice fires the first time.
+* Wildcard and step hours (`*/15 * * * *`, `0 */2 * * *`, all 24 hours) follow elapsed time: each instant
+  whose reading of the local clock matches is a fire, in both passes of a repeat, and a gap has no readings.
+  In a zone that shifts by 30 minutes an hourly schedule therefore keeps its minute on the wall.
+"""
+
+from __future__ import annotations
+
+import calendar
+import difflib
+from bisect import bisect_left
+from dataclasses import dataclass
+from datetime import MAXYEAR, UTC, date, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from routines_app.core.cron_fields import LAST, Fields, read_fields
+from routines_app.core.errors import InvalidValue
+
+SECOND = timedelta(seconds=1)
+DAY = timedelta(days=1)
+SEARCH_YEARS = 41  # 29 February on a given weekday can take 40 years around a century that is not a leap year
+REFERENCE_DAY = datetime(2000, 1, 1)  # noqa: DTZ001 - wall time; a whole cycle of leap days and weekdays follows
+MACHINE_ZONES = frozenset({"localtime", "Factory"})  # they mean something else on each machine
+CACHED_FIRES = 16_384  # a burst asks for the same few slots many times
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CronExpression:
+    """A parsed expression. Equal texts give the same object, so identity is its equality."""
+
+    text: str
+    fields: Fields
+
+    def first_from(self, wall: datetime) -> datetime | None:
+        """The first matching wall time at or after `wall` (naive, whole seconds)."""
+        today = wall.date()
+        clock = self._clock_from(wall.hour, wall.minute, wall.second)
+        if clock is not None and self._has_day(today):
+            return datetime(today.year, today.month, today.day, *clock)  # noqa: DTZ001 - wall time
+        later = self._day_after(today)
+        if later is None:
+            return None
+        first = self.fields
+        return datetime(*later, first.hours[0], first.minutes[0], first.seconds[0])  # noqa: DTZ001 - wall time
+
+    def _clock_from(self, hour: int, minute: int, second: int) -> tuple[int, int, int] | None:
+        """The first matching time of day at or after the given one, or None when the day has no more."""
+        hours, minutes, seconds = self.fields.hours, self.fields.minutes, self.fields.seconds
+        if hour in hours:
+            if minute in minutes and (at := bisect_left(seconds, second)) < len(seconds):
+                return hour, minute, seconds[at]
+            if (at := bisect_left(minutes, minute + 1)) < len(minutes):
+                return hour, minutes[at], seconds[0]
+        if (at := bisect_left(hours, hour + 1)) < len(hours):
+            return hours[at], minutes[0], seconds[0]
+        return None
+
+    def _has_day(self, day: date) -> bool:
+        return day.month in self.fields.months and day.day in _matching_days(self, day.year, day.month)
+
+    def _day_after(self, day: date) -> tuple[int, int, int] | None:
+        for year in range(day.year, min(day.year + SEARCH_YEARS, MAXYEAR) + 1):
+            for month in self.fields.months:
+                if (year, month) < (day.year, day.month):
+                    continue
+                days = _matching_days(self, year, month)
+                behind = day.day if (year, month) == (day.year, day.month) else 0
+                if (at := bisect_left(days, behind + 1)) < len(days):
+                    return year, month, days[at]
+        return None
+
+
+def parse_cron(expression: str) -> CronExpression:
+    """The parsed `expression`; InvalidValue when it is wrong or can never fire."""
+    if not isinstance(expression, str):  # input may be anything, and the cache wants something hashable
+        raise InvalidValue("cron", expression, "give text such as '0 9 * * MON-FRI'")
+    return _parsed(expression)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(expression: str) -> CronExpression:
+    parsed = CronExpression(text=expression, fields=read_fields(expression))
+    if parsed.first_from(REFERENCE_DAY) is None:
+        raise InvalidValue("cron", expression, "this day never comes: give days that exist in those months")
+    return parsed
+
+
+@lru_cache(maxsize=CACHED_FIRES)
+def next_fire(expression: str, timezone: str, after: datetime) -> datetime | None:
+    """The first fire strictly later than `after`, in UTC; None when the calendar ends before it."""
+    cron, zone = parse_cron(expression), _zone(timezone)
+    start = after.astimezone(UTC).replace(microsecond=0)
+    try:
+        return _elapsed_fire(cron, zone, start) if cron.fields.elapsed else _fixed_fire(cron, zone, start)
+    except OverflowError:
+        return None
+
+
+def validate_timezone(name: str) -> str:
+    """`name` when it is an IANA timezone; InvalidValue with the closest names otherwise."""
+    if not isinstance(name, str):
+        raise InvalidValue("timezone", name, "give an IANA name such as Europe/Berlin")
+    _zone(name)
+    return name
+
+
+def _fixed_fire(cron: CronExpression, zone: ZoneInfo, after: datetime) -> datetime | None:
+    wall = after.astimezone(zone).replace(tzinfo=None, fold=0)
+    while (found := cron.first_from(wall + SECOND)) is not None:
+        fire = _instant(found, zone)
+        if fire > after:
+            return fire
+        wall = found  # `after` is in the second pass of a repeat, and `found` fired in the first
+    return None
+
+
+def _elapsed_fire(cron: CronExpression, zone: ZoneInfo, after: datetime) -> datetime | None:
+    """Walk from one change of the offset to the next; between two, wall time is UTC plus a constant."""
+    start = after + SECOND
+    while True:
+        offset = _offset(start, zone)
+        wall = cron.first_from((start + offset).replace(tzinfo=None))
+        if wall is None:
+            return None
+        fire = wall.replace(tzinfo=UTC) - offset
+        near = min(fire, start + DAY)
+        if _offset(near, zone) != offset:
+            start = _change_between(start, near, zone)
+        elif fire == near:
+            return fire
+        else:
+            start = fire - DAY  # nothing on the wall matches until then; look for changes close to the fire
+
+
+def _instant(wall: datetime, zone: ZoneInfo) -> datetime:
+    """The instant of a wall time: the first of two, or the end of the gap that swallows it."""
+    before = wall.replace(tzinfo=zone).astimezone(UTC)
+    after = wall.replace(tzinfo=zone, fold=1).astimezone(UTC)
+    # Inside a gap the later offset (fold=1) gives the earlier instant; only there.
+    return _change_between(after, before, zone) if after < before else before
+
+
+def _change_between(low: datetime, high: datetime, zone: ZoneInfo) -> datetime:
+    """The first instant after `low`, up to `high`, at which the offset is no longer that of `low`."""
+    offset, left, right = _offset(low, zone), 0, (high - low) // SECOND
+    while right - left > 1:
+        middle = (left + right) // 2
+        if _offset(low + middle * SECOND, zone) == offset:
+            left = middle
+        else:
+            right = middle
+    return low + right * SECOND
+
+
+def _offset(instant: datetime, zone: ZoneInfo) -> timedelta:
+    return instant.astimezone(zone).utcoffset() or timedelta(0)
+
+
+@lru_cache(maxsize=16_384)
+def _matching_days(cron: CronExpression, year: int, month: int) -> tuple[int, ...]:
+    first_weekday, length = calendar.monthrange(year, month)
+    shift = first_weekday + 1  # calendar's Monday is 0, cron's Sunday is
+    return tuple(day for day in range(1, length + 1) if _day_matches(cron.fields, day, (shift + day - 1) % 7, length))
+
+
+def _day_matches(fields: Fields, day: int, weekday: int, length: int) -> bool:
+    by_date = day in fields.days or (day == length and LAST in fields.days)
+    by_week = (
+        weekday in fields.weekdays
+        or (weekday, (day + 6) // 7) in fields.nth_weekdays
+        or (day + 7 > length and (weekday, LAST) in fields.nth_weekdays)
+    )
+    return by_date or by_week if fields.either_day else by_date and by_week
+
+
+@lru_cache(maxsize=1024)
+def _zone(name: str) -> ZoneInfo:
+    if name not in _zone_names():
+        raise InvalidValue("timezone", name, f"give an IANA name such as {_closest(name)}")
+    return ZoneInfo(name)
+
+
+@lru_cache(maxsize=1)
+def _zone_names() -> frozenset[str]:
+    return frozenset(available_timezones()) - MACHINE_ZONES
+
+
+def _closest(name: str) -> str:
+    folded = {zone.lower(): zone for zone in _zone_names()}
+    close = difflib.get_close_matches(name.lower(), folded, n=3)
+    return " or ".join(folded[match] for match in close) or "Europe/Berlin"

@@ -1,0 +1,55 @@
+"""The errors that callers of the package see.
+
+There is one base, `RoutineError`. Each error says which field is meant, what was given and what would be
+right, and raising one means that nothing was written.
+"""
+
+from __future__ import annotations
+
+SHOWN_VALUE_LENGTH = 120  # enough to recognise the value, short enough for a log line
+
+
+class RoutineError(ValueError):
+    """Base of everything this package refuses. `field`, `value` and `expected` are there for programs."""
+
+    def __init__(self, field: str, value: object, expected: str) -> None:
+        self.field = field
+        self.value = value
+        self.expected = expected
+        super().__init__(f"{field}: {shown(value)} is not accepted: {expected}")
+
+    def __reduce__(self) -> tuple[type[RoutineError], tuple[str, object, str]]:
+        return type(self), (self.field, self.value, self.expected)
+
+
+class InvalidValue(RoutineError):
+    """A field got a value that cannot be used."""
+
+
+class UnknownTask(RoutineError):
+    """No Celery task of that name is registered."""
+
+
+class DuplicateName(RoutineError):
+    """Another routine already has that name."""
+
+
+class StaleVersion(RoutineError):
+    """Somebody else changed the routine after it was read."""
+
+
+class NotAllowed(RoutineError):
+    """The verb makes no sense for what the routine or run is now."""
+
+
+class NotFound(RoutineError):
+    """There is no routine or run of that id or name."""
+
+
+def shown(value: object) -> str:
+    """A short, safe rendering of any value, for error texts."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - a value whose repr fails must not hide the error about it
+        text = f"<{type(value).__name__} that cannot be shown>"
+    return text if len(text) <= SHOWN_VALUE_LENGTH else text[: SHOWN_VALUE_LENGTH - 1] + "…"

@@ -1,0 +1,35 @@
+"""Idempotency keys and ids: what makes a second row for the same work impossible."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+RANDOM_BITS = 74  # what UUIDv7 leaves after time, version and variant
+LOW_BITS = 62  # the random bits behind the variant
+
+
+def epoch_ms(moment: datetime) -> int:
+    return (moment - EPOCH) // timedelta(milliseconds=1)
+
+
+def slot_key(routine_id: object, slot: datetime, attempt: int) -> str:
+    """The key of an attempt at a scheduled slot."""
+    return f"s:{routine_id}:{epoch_ms(slot)}:{attempt}"
+
+
+def manual_key(routine_id: object, token: object, attempt: int) -> str:
+    """The key of an attempt at a manual request; `token` is the caller's key or a random one."""
+    return f"m:{routine_id}:{token}:{attempt}"
+
+
+def backfill_key(batch: object, routine_id: object, slot: datetime, attempt: int) -> str:
+    """The key of an attempt at one slot of a backfill."""
+    return f"b:{batch}:{routine_id}:{epoch_ms(slot)}:{attempt}"
+
+
+def uuid7_int(unix_ms: int, random_bits: int) -> int:
+    """A UUIDv7 as a number: sorted by time, 74 random bits behind it."""
+    random_bits &= (1 << RANDOM_BITS) - 1
+    high, low = random_bits >> LOW_BITS, random_bits & ((1 << LOW_BITS) - 1)
+    return (unix_ms & ((1 << 48) - 1)) << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low

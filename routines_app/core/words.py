@@ -1,0 +1,117 @@
+"""The codes that are stored on rows and passed between the parts: one word per thing.
+
+The models build their Django choices from these, so that the core stays free of Django.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class TriggerKind(StrEnum):
+    CRON = "CRON"
+    INTERVAL = "INTERVAL"
+    MANUAL = "MANUAL"
+
+
+class RoutineStatus(StrEnum):
+    ACTIVE = "ACTIVE"
+    PAUSED = "PAUSED"
+    ARCHIVED = "ARCHIVED"
+    PARKED = "PARKED"
+
+
+class Priority(StrEnum):
+    LOW = "LOW"
+    MEDIUM = "MEDIUM"
+    HIGH = "HIGH"
+
+
+class ConcurrencyPolicy(StrEnum):
+    ALLOW = "ALLOW"
+    FORBID = "FORBID"
+    REPLACE = "REPLACE"
+
+
+class CatchUpPolicy(StrEnum):
+    SKIP = "SKIP"
+    LAST = "LAST"
+    ALL = "ALL"
+
+
+class RunStatus(StrEnum):
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCESS = "SUCCESS"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+    CANCELLED = "CANCELLED"
+
+
+class RunTrigger(StrEnum):
+    """What asked for the run."""
+
+    SCHEDULE = "schedule"
+    MANUAL = "manual"
+    RETRY = "retry"
+    CATCH_UP = "catch_up"
+    HINT = "hint"
+    BACKFILL = "backfill"
+
+
+class Source(StrEnum):
+    """Why the next time was chosen."""
+
+    BASELINE_CRON = "baseline-cron"
+    BASELINE_INTERVAL = "baseline-interval"
+    HINT_INTERVAL = "hint-interval"
+    HINT_ONESHOT = "hint-oneshot"
+    CLAMPED_MIN = "clamped-min"
+    CLAMPED_MAX = "clamped-max"
+    PAUSED = "paused"
+    MANUAL = "manual"
+    ENDED = "ended"
+    ARCHIVED = "archived"
+    PARKED = "parked"
+    CATCHING_UP = "catching-up"
+
+
+# Sources under which no beat has anything to look at: `next_run_at` is NULL with each of them.
+ASLEEP = frozenset({Source.MANUAL, Source.ENDED, Source.ARCHIVED, Source.PARKED, Source.CATCHING_UP})
+
+
+class Reason(StrEnum):
+    """Why a run is in its state."""
+
+    NONE = ""
+    # ended
+    EXCEPTION = "exception"
+    TIMEOUT = "timeout"
+    WORKER_LOST = "worker_lost"
+    ORPHANED = "orphaned"
+    INTERRUPTED = "interrupted"
+    UNKNOWN_TASK = "unknown_task"
+    BAD_ARGUMENTS = "bad_arguments"
+    REJECTED = "rejected"
+    IGNORED = "ignored"
+    # skipped
+    OVERLAP = "overlap"
+    MISFIRE = "misfire"
+    PAUSED = "paused"
+    EXPIRED = "expired"
+    PARKED = "parked"
+    SUPERSEDED = "superseded"
+    # cancelled
+    REPLACED = "replaced"
+    CANCELLED = "cancelled"
+    ARCHIVED = "archived"
+    # waiting
+    CEILING = "ceiling"
+    NOT_YET = "not_yet"
+    REPLACING = "replacing"
+    LEASE_HELD = "lease_held"
+    KEY_TAKEN = "key_taken"
+    REDIS_AWAY = "redis_away"
+    PUBLISH_FAILED = "publish_failed"
+    # running
+    OVERDUE = "overdue"

@@ -1,0 +1,1 @@
+"""The worker's side: one Celery task that executes any routine's run inside an error boundary."""

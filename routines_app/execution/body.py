@@ -1,0 +1,264 @@
+"""The body: calls the user's Celery task as Celery itself would, and turns whatever happens into an outcome.
+
+The task sees a request of its own (id, arguments, retries, hostname …), its `before_start`, `on_success`, `on_failure`,
+`on_retry` and `after_return` are called, and a custom `__call__` is respected. Nothing that it raises gets out of here.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from billiard import common as billiard_common
+from celery import _state as celery_state
+from celery import current_app, states
+from celery.app.task import Context, Task
+from celery.app.trace import task_has_custom
+from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded, WorkerShutdown, WorkerTerminate
+from kombu.utils.uuid import uuid
+
+from routines_app.conf import get_settings
+from routines_app.core.errors import InvalidValue
+from routines_app.core.words import Reason, RunStatus
+from routines_app.execution import retries
+from routines_app.execution.live import LiveRun
+from routines_app.execution.stops import Stop
+from routines_app.protocol.current import CurrentRun, set_current
+from routines_app.protocol.outcome import Outcome, cancelled, failed, succeeded
+from routines_app.protocol.texts import error_text, exception_names, result_json, traceback_text
+
+logger = logging.getLogger(__name__)
+
+SHOWN_TASKS = 20
+_OUR_FRAMES = __name__
+_tasks: Any = getattr(celery_state, "_task_stack")  # noqa: B009 - what `celery.current_task` reads
+
+
+@dataclass(kw_only=True)
+class Ending:
+    """How the body ended, and the exception that must go on to end this process, if there is one."""
+
+    outcome: Outcome
+    leave: BaseException | None = None
+
+
+@dataclass(kw_only=True)
+class Call:
+    """One call of a user's task."""
+
+    task: Task[..., Any]
+    live: LiveRun
+    request: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return str(self.live.facts.id)
+
+    def header(self, *args: Any, **kwargs: Any) -> None:
+        """Has the task's signature and does nothing: raises `TypeError` for arguments that do not fit."""
+        self.task.__header__(*args, **kwargs)  # type: ignore[attr-defined]
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        return tuple(self.live.facts.args)
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        return self.live.facts.kwargs
+
+
+def find_task(name: str) -> Task[..., Any] | None:
+    """The registered task; in a web process (eager mode) the task modules may not have been imported yet."""
+    if name not in current_app.tasks:
+        current_app.loader.import_default_modules()
+    return current_app.tasks.get(name)
+
+
+def unknown_task(name: str) -> Outcome:
+    registered = sorted(known for known in current_app.tasks if not known.startswith("celery."))
+    shown = ", ".join(registered[:SHOWN_TASKS]) + (" …" if len(registered) > SHOWN_TASKS else "")
+    return failed(Reason.UNKNOWN_TASK, f"unknown task '{name}'; registered: {shown}", retryable=False)
+
+
+def bad_arguments(call: Call) -> Outcome | None:
+    """What is wrong with the arguments, before anything has run; None when they fit."""
+    if not call.task.typing:
+        return None
+    try:
+        call.header(*call.args, **call.kwargs)
+    except TypeError as error:
+        return failed(Reason.BAD_ARGUMENTS, str(error), retryable=False, exception_names=exception_names(error))
+    return None
+
+
+def run_body(call: Call, exposed: AbstractContextManager[None]) -> Ending:
+    """Run the task to its end, whatever that is. Interrupts land in here and nowhere else.
+
+    Inside `exposed` the signals that shut the process down take effect.
+    """
+    live = call.live
+    try:
+        try:
+            live.enter_body()
+            with exposed:
+                value = _call_task(call)
+        finally:
+            live.leave_body()
+    except BaseException as error:  # noqa: BLE001 - the error boundary
+        # Once more: an interrupt may have come while the body was being left. There is only ever one.
+        live.leave_body()
+        return _ending_of_error(call, error)
+    return Ending(outcome=stopped_outcome(live) or _success(call, value))
+
+
+def _call_task(call: Call) -> Any:
+    task = call.task
+    retries.take_over(task)
+    set_current(CurrentRun(call.live))
+    _tasks.push(task)
+    task.request_stack.push(_context(call))
+    try:
+        return _with_handlers(call)
+    finally:
+        task.request_stack.pop()
+        _tasks.pop()
+        set_current(None)
+
+
+def _context(call: Call) -> Context:
+    facts = call.live.facts
+    return Context(
+        call.request,
+        id=call.id,
+        task=facts.task,
+        args=call.args,
+        kwargs=call.kwargs,
+        retries=facts.attempt - 1,
+        root_id=str(facts.chain or facts.id),
+        correlation_id=call.id,
+        periodic_task_name=facts.routine_name,
+        called_directly=False,
+        is_eager=False,
+        ignore_result=call.task.ignore_result,
+        origin=call.request.get("hostname") or uuid(),
+    )
+
+
+def _with_handlers(call: Call) -> Any:
+    task = call.task
+    try:
+        if task_has_custom(task, "before_start"):
+            task.before_start(call.id, call.args, call.kwargs)
+        run = task if task_has_custom(task, "__call__") else task.run
+        value = run(*call.args, **call.kwargs)
+    except (Ignore, Reject):
+        raise
+    except Retry as error:
+        _handle(call, "on_retry", error, call.id, call.args, call.kwargs, None)
+        _handle(call, "after_return", states.RETRY, error, call.id, call.args, call.kwargs, None)
+        raise
+    except Exception as error:
+        _handle(call, "on_failure", error, call.id, call.args, call.kwargs, None)
+        _handle(call, "after_return", states.FAILURE, error, call.id, call.args, call.kwargs, None)
+        raise
+    _handle(call, "on_success", value, call.id, call.args, call.kwargs)
+    _handle(call, "after_return", states.SUCCESS, value, call.id, call.args, call.kwargs, None)
+    return value
+
+
+def _handle(call: Call, name: str, *arguments: Any) -> None:
+    """A task's own handler; one that fails changes nothing about how the task ended."""
+    if not task_has_custom(call.task, name):
+        return
+    try:
+        getattr(call.task, name)(*arguments)
+    except SoftTimeLimitExceeded:
+        raise
+    except Exception:
+        logger.exception("%s of task %s failed", name, call.task.name)
+
+
+# From what happened to an outcome
+
+
+def stopped_outcome(live: LiveRun) -> Outcome | None:
+    """A body that was interrupted ended because of that, whatever it raised or returned afterwards."""
+    match live.stop:
+        case None:
+            return None
+        case Stop.TIMEOUT:
+            return failed(Reason.TIMEOUT, f"timed out after {live.facts.timeout_ms / 1000:g} s")
+        case Stop.LOST:
+            return failed(Reason.ORPHANED, "its worker lost touch with the ledger")
+        case stop:
+            return cancelled(Reason(stop.value))
+
+
+def _success(call: Call, value: Any) -> Outcome:
+    if call.task.ignore_result:
+        return Outcome(status=RunStatus.SUCCESS, mirrored=False)
+    return succeeded(result_json(value, get_settings().max_result_bytes))
+
+
+def _ending_of_error(call: Call, error: BaseException) -> Ending:
+    leaves = _ends_process(error)
+    if leaves and time.monotonic() >= call.live.deadline:
+        call.live.stop = Stop.TIMEOUT  # not a shutdown: Celery's own limit ends a process in the same way
+    outcome = stopped_outcome(call.live) or (cancelled(Reason.INTERRUPTED) if leaves else _outcome_of_error(error))
+    return Ending(outcome=outcome, leave=error if leaves else None)
+
+
+def _ends_process(error: BaseException) -> bool:
+    """The worker shuts down; a `SystemExit` that the task raised by itself is just its failure."""
+    if isinstance(error, WorkerShutdown | WorkerTerminate):
+        return True
+    return isinstance(error, SystemExit) and _shutdown_has_begun()
+
+
+def _shutdown_has_begun() -> bool:
+    """Whether the pool's own handler of the termination signal has run in this process."""
+    return bool(getattr(billiard_common, "_should_have_exited", [False])[0])
+
+
+def _outcome_of_error(error: BaseException) -> Outcome:
+    match error:
+        case Retry():
+            return _retry_outcome(error)
+        case Ignore():
+            return succeeded(None, Reason.IGNORED)
+        case Reject():
+            return _failure(error, reason=Reason.REJECTED, retryable=False)
+        case SoftTimeLimitExceeded():
+            return _failure(error, reason=Reason.TIMEOUT)  # Celery's own limit, set for the whole worker
+        case _:
+            return _failure(error)
+
+
+def _retry_outcome(error: Retry) -> Outcome:
+    try:
+        return _failure(error.exc or error, **retries.asked(error))
+    except (InvalidValue, TypeError, ValueError, OverflowError) as refused:
+        # Tried again it would ask for the same: say what is wrong instead of handing it to the ledger.
+        return _failure(refused, reason=Reason.BAD_ARGUMENTS, retryable=False)
+
+
+def _failure(error: BaseException, *, reason: Reason = Reason.EXCEPTION, **more: Any) -> Outcome:
+    settings = get_settings()
+    return failed(
+        reason,
+        error_text(error, settings.max_error_chars),
+        traceback=traceback_text(error, _below_us(error.__traceback__), settings.max_traceback_chars),
+        exception_names=exception_names(error),
+        **more,
+    )
+
+
+def _below_us(begin: TracebackType | None) -> TracebackType | None:
+    """The traceback without our own frames at its top."""
+    while begin is not None and begin.tb_next is not None and begin.tb_frame.f_globals.get("__name__") == _OUR_FRAMES:
+        begin = begin.tb_next
+    return begin

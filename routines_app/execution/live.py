@@ -1,0 +1,121 @@
+"""A run that this process executes: what the executor, the watchdog and the heart share about it.
+
+Executor and watchdog meet under the run's lock: the end of the body is marked under it, so that nothing is interrupted
+that comes after the body.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from datetime import datetime, timedelta
+from typing import Any
+
+from routines_app.conf import get_settings
+from routines_app.execution.interrupts import Interrupter
+from routines_app.execution.stops import Stop
+from routines_app.protocol.facts import RunFacts
+from routines_app.protocol.finish import give_lease_back
+
+logger = logging.getLogger(__name__)
+
+
+class LiveRun:
+    """One started run. Times are seconds of the monotonic clock."""
+
+    def __init__(self, facts: RunFacts, interrupter: Interrupter | None, began: float) -> None:
+        self.facts = facts
+        self.interrupter = interrupter
+        self.began = began
+        self.deadline = began + facts.timeout_ms / 1000
+        self.in_body = False
+        self.ended = threading.Event()  # the lease is not renewed any more
+        self.stop: Stop | None = None
+        self.stopped_at = 0.0
+        self.overdue = False
+        # Re-entrant: a signal handler of the main thread may come while that thread holds it.
+        self.lock = threading.RLock()
+        self._progress: dict[str, Any] | None = None
+        self._progress_written = True
+        self._lines: deque[tuple[datetime, str]] = deque(maxlen=get_settings().max_log_lines)
+
+    @property
+    def deadline_at(self) -> datetime | None:
+        started_at = self.facts.started_at
+        return started_at and started_at + timedelta(milliseconds=self.facts.timeout_ms)
+
+    # The body's begin and end
+
+    def enter_body(self) -> None:
+        with self.lock:
+            self.in_body = True
+
+    def leave_body(self) -> None:
+        """May be called twice. The flag goes first: whatever comes later finds the body over."""
+        self.in_body = False
+        with self.lock:
+            if self.interrupter is not None:
+                self.interrupter.body_over()
+
+    def give_lease_back(self) -> None:
+        """The run has ended. The flag goes first: a renewal at this very moment would re-create the lease."""
+        self.ended.set()
+        give_lease_back(self.facts)
+
+    # Stopping
+
+    def ask_to_stop(self, stop: Stop, now: float) -> bool:
+        """Interrupt the body, once: the first reason counts. False when there is nothing (more) to interrupt."""
+        with self.lock:
+            if not self.in_body or self.stop is not None:
+                return False
+            self.stop, self.stopped_at = stop, now
+            if self.interrupter is not None:
+                self.interrupter.interrupt(self)
+            return True
+
+    def is_over_grace(self, now: float) -> bool:
+        grace = get_settings().stop_grace_seconds
+        return self.in_body and self.stop is not None and now >= self.stopped_at + grace
+
+    # What the task says about itself
+
+    def set_progress(self, progress: dict[str, Any]) -> None:
+        with self.lock:
+            self._progress, self._progress_written = progress, False
+
+    def progress_to_write(self) -> dict[str, Any] | None:
+        """The progress if it changed since it was last asked for."""
+        with self.lock:
+            if self._progress_written:
+                return None
+            self._progress_written = True
+            return self._progress
+
+    @property
+    def progress_changed(self) -> bool:
+        return not self._progress_written
+
+    @property
+    def last_progress(self) -> dict[str, Any] | None:
+        return self._progress
+
+    def add_line(self, at: datetime, line: str) -> None:
+        with self.lock:
+            self._lines.append((at, line))
+
+    def take_lines(self) -> list[tuple[datetime, str]]:
+        with self.lock:
+            lines = list(self._lines)
+            self._lines.clear()
+            return lines
+
+    def give_back_lines(self, lines: list[tuple[datetime, str]]) -> None:
+        """They could not be written: keep them, in order, as far as there is room."""
+        with self.lock:
+            self._lines.extendleft(reversed(lines[-(self._room) :] if self._room else []))
+
+    @property
+    def _room(self) -> int:
+        return (self._lines.maxlen or 0) - len(self._lines)

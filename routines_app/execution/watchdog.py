@@ -1,0 +1,174 @@
+"""The watchdog: one thread per worker process (a greenlet under gevent) that keeps time for the running bodies.
+
+It looks at nothing but memory, at least once a second, so neither a database nor a Redis that hangs can hold it up;
+what has to be asked outside is asked by two more threads that the watchdog starts when a run lasts: the heart asks the
+database, the renewal asks Redis, and neither waits for the other. A body that is out of
+time gets a `SoftTimeLimitExceeded` that it may use to clean up, then a grace, then the end: a child of the prefork pool
+records the end and leaves, and the pool replaces it. In threads, solo and gevent nobody can end a body: an exclusive
+run stays RUNNING (`overdue`) until its body returns; another one is recorded as ended and its body is abandoned, with
+a log line.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from uuid import UUID
+
+from django.db import connections
+
+from routines_app.execution.body import stopped_outcome
+from routines_app.execution.companion import Companion
+from routines_app.execution.heart import Heart
+from routines_app.execution.live import LiveRun
+from routines_app.execution.renewal import Renewal
+from routines_app.execution.stops import Stop
+from routines_app.protocol.finish import finish, mark_overdue
+
+logger = logging.getLogger(__name__)
+
+ROUND_SECONDS = 0.5
+IDLE_SECONDS = 30.0  # without runs for this long the thread ends; the next run starts a new one
+OLD_ENOUGH_SECONDS = 1.0  # shorter runs need no heart: their start has just stamped them
+SILENCE_SECONDS = 20.0  # neither database nor Redis: after this an exclusive body must not go on
+RECORD_SECONDS = 5.0  # how long a process that is about to end itself tries to record why
+EXIT_CODE = 70
+
+
+class Watchdog:
+    """Watches the runs of one process."""
+
+    def __init__(self) -> None:
+        self._runs: dict[UUID, LiveRun] = {}
+        self._lock = threading.Lock()
+        self._companion = Companion("routines-watchdog", self._watch)
+        self._heart = Heart(self.runs)
+        self._renewal = Renewal(self.runs)
+
+    def watch(self, run: LiveRun) -> None:
+        with self._lock:
+            self._runs[run.facts.id] = run
+        self._companion.ensure()
+
+    def release(self, run: LiveRun) -> None:
+        run.ended.set()
+        with self._lock:
+            self._runs.pop(run.facts.id, None)
+
+    def runs(self) -> list[LiveRun]:
+        with self._lock:
+            return list(self._runs.values())
+
+    def find(self, run_id: str) -> LiveRun | None:
+        return next((run for run in self.runs() if str(run.facts.id) == run_id), None)
+
+    def interrupt_all(self) -> None:
+        """The worker shuts down: what runs is interrupted, and new rows take its place."""
+        for run in self.runs():
+            run.ask_to_stop(Stop.INTERRUPTED, time.monotonic())
+
+    def _watch(self) -> None:
+        busy_at = time.monotonic()
+        while True:
+            now = time.monotonic()
+            try:
+                self.look(now)
+            except Exception:
+                logger.exception("the watchdog stumbled and goes on")
+            busy_at = now if self._runs else busy_at
+            if now - busy_at > IDLE_SECONDS and self._companion.end_unless(self.runs):
+                return
+            time.sleep(ROUND_SECONDS)
+
+    def look(self, now: float) -> None:
+        """One round over the running bodies."""
+        runs = self.runs()
+        lasting = [run for run in runs if now - run.began >= OLD_ENOUGH_SECONDS]
+        if lasting:
+            self._heart.ensure_beating(now)
+        if any(run.facts.exclusive for run in lasting):
+            self._renewal.ensure_renewing(now)
+        for run in runs:
+            self._look_at(run, now)
+
+    def silent_seconds(self, now: float) -> float:
+        """How long neither the database nor Redis has answered: one of them is enough for a body to go on."""
+        return min(self._heart.silent_seconds(now), self._renewal.silent_seconds(now))
+
+    def _look_at(self, run: LiveRun, now: float) -> None:
+        if run.stop is None and now >= run.deadline:
+            run.ask_to_stop(Stop.TIMEOUT, now)
+        elif run.stop is None and run.facts.exclusive and self.silent_seconds(now) > SILENCE_SECONDS:
+            logger.error("run %s is stopped: neither the database nor Redis can be reached", run.facts.id)
+            run.ask_to_stop(Stop.LOST, now)
+        elif run.is_over_grace(now) and not run.overdue:
+            self._end(run)
+
+    def _end(self, run: LiveRun) -> None:
+        """The grace is over and the body still runs."""
+        if run.interrupter is not None and run.interrupter.can_end_process:
+            self._end_process(run)
+            return
+        run.overdue = True
+        logger.error(
+            "run %s of %s does not stop (%s) and cannot be ended from outside in this kind of pool",
+            run.facts.id,
+            run.facts.routine_name,
+            run.stop,
+        )
+        record = _mark_overdue if run.facts.exclusive else _record_end
+        _apart(lambda: record(run))
+
+    def _end_process(self, run: LiveRun) -> None:
+        logger.error(
+            "run %s of %s does not stop (%s): its process ends", run.facts.id, run.facts.routine_name, run.stop
+        )
+        _apart(lambda: _record_end(run)).join(RECORD_SECONDS)
+        with run.lock:
+            if run.in_body:
+                os._exit(EXIT_CODE)
+
+
+def _record_end(run: LiveRun) -> None:
+    outcome = stopped_outcome(run)
+    if outcome is not None:
+        finish(run.facts, outcome, give_back=run.give_lease_back)
+
+
+def _mark_overdue(run: LiveRun) -> None:
+    mark_overdue(run.facts)
+
+
+def _apart(act: Callable[[], object]) -> threading.Thread:
+    """Talk to the database in a thread of its own: the watchdog itself must not wait for anybody."""
+
+    def run() -> None:
+        try:
+            act()
+        except Exception:
+            logger.exception("the end of a run could not be recorded; a beat will find it orphaned")
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run, name="routines-record", daemon=True)
+    thread.start()
+    return thread
+
+
+_watchdog = Watchdog()
+
+
+def watchdog() -> Watchdog:
+    """This process's watchdog. A forked child starts with a new one."""
+    return _watchdog
+
+
+def _begin_anew() -> None:
+    global _watchdog
+    _watchdog = Watchdog()
+
+
+os.register_at_fork(after_in_child=_begin_anew)

@@ -1,0 +1,70 @@
+"""What the subcommands have in common: they write lines, tables or JSON."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, ClassVar, Protocol
+
+from django.core.management.base import CommandParser
+
+
+class Output(Protocol):
+    def write(self, msg: str = ...) -> object: ...
+
+
+class Subcommand:
+    """One of them. `handle` gets the parsed options; a `RoutineError` becomes the command's error."""
+
+    help: ClassVar[str]
+
+    def __init__(self, out: Output) -> None:
+        self.out = out
+
+    @classmethod
+    def add_arguments(cls, parser: CommandParser) -> None:
+        """Declare the subcommand's own options."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do it."""
+        raise NotImplementedError
+
+    def say(self, line: str) -> None:
+        self.out.write(line)
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Columns as wide as their content."""
+        lines = [[column.upper() for column in columns], *([shown(value) for value in row] for row in rows)]
+        widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
+        for line in lines:
+            self.say("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+
+    def records(self, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, as_json: bool) -> None:
+        """A table for people, or a JSON list of objects for programs."""
+        if as_json:
+            found = [dict(zip(columns, row, strict=True)) for row in rows]
+            self.say(json.dumps(found, default=shown, indent=2))
+        else:
+            self.table(columns, rows)
+
+
+def shown(value: Any) -> str:
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ", timespec="seconds")
+    return str(value)
+
+
+def operator() -> str:
+    """Who is recorded as having done it."""
+    try:
+        return f"{getpass.getuser()} (command line)"
+    except (KeyError, OSError):  # a container whose user has no name
+        return "command line"
+
+
+def add_json(parser: CommandParser) -> None:
+    parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON")

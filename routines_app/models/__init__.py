@@ -1,0 +1,23 @@
+"""The tables: one concept per module."""
+
+from routines_app.models.node import Node, Role
+from routines_app.models.pool import Pool
+from routines_app.models.routine import DECLARED_IN_DATABASE, Routine
+from routines_app.models.run import RoutineRun, new_run_id
+from routines_app.models.run_log import RunLog
+from routines_app.models.schedule_change import ChangeKind, ScheduleChange
+from routines_app.models.state import RoutineState
+
+__all__ = [
+    "DECLARED_IN_DATABASE",
+    "ChangeKind",
+    "Node",
+    "Pool",
+    "Role",
+    "Routine",
+    "RoutineRun",
+    "RoutineState",
+    "RunLog",
+    "ScheduleChange",
+    "new_run_id",
+]

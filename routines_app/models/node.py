@@ -1,0 +1,41 @@
+"""Nodes: the beats and workers that are there, as they report themselves."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from django.db import models
+
+from routines_app.models.choices import is_word, word_field
+
+
+class Role(StrEnum):
+    BEAT = "beat"
+    WORKER = "worker"
+
+
+class Node(models.Model):
+    """A beat's or worker's last heartbeat and a snapshot of its machine."""
+
+    name = models.CharField(max_length=255, unique=True, help_text="role@host:pid")
+    role = word_field(Role)
+    host = models.CharField(max_length=255)
+    pid = models.PositiveIntegerField()
+    versions = models.JSONField(default=dict)
+    queues = models.JSONField(default=list, help_text="The queues that a worker consumes.")
+    tasks = models.JSONField(default=list, help_text="The tasks that a worker has registered.")
+    declares = models.CharField(max_length=200, blank=True, default="", help_text="Whose beat_schedule a beat imports.")
+    load = models.FloatField(null=True)
+    memory_bytes = models.BigIntegerField(null=True)
+    running_runs = models.PositiveIntegerField(default=0)
+    draining = models.BooleanField(default=False)
+    started_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["role", "name"]
+        indexes = [models.Index(fields=["role", "seen_at"], name="node_by_role")]
+        constraints = [is_word("role", Role, "node_role_is_known")]
+
+    def __str__(self) -> str:
+        return self.name

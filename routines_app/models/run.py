@@ -1,0 +1,135 @@
+"""Runs: the ledger. One row per attempt at a slot, and what became of it."""
+
+from __future__ import annotations
+
+import secrets
+import time
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from routines_app.core.keys import uuid7_int
+from routines_app.core.words import Reason, RunStatus, RunTrigger, Source
+from routines_app.models.choices import choices_of, is_word, word_field
+from routines_app.models.pool import Pool
+from routines_app.models.routine import Routine
+
+_ACTIVE = [RunStatus.PENDING.value, RunStatus.RUNNING.value]
+_ENDED = [s.value for s in RunStatus if s.value not in _ACTIVE]
+
+
+def new_run_id() -> uuid.UUID:
+    """A UUIDv7: rows sort by the time of their creation, which keeps the indexes dense."""
+    return uuid.UUID(int=uuid7_int(time.time_ns() // 1_000_000, secrets.randbits(74)))
+
+
+class RoutineRun(models.Model):
+    """One attempt at one slot, or at one manual request. Its id is also the Celery task id."""
+
+    id = models.UUIDField(primary_key=True, default=new_run_id, editable=False)
+    routine = models.ForeignKey(Routine, on_delete=models.PROTECT, related_name="runs", db_index=False)
+    status = word_field(RunStatus, RunStatus.PENDING)
+    reason = models.CharField(max_length=24, choices=choices_of(Reason), blank=True, default="", db_default="")
+    trigger = word_field(RunTrigger, RunTrigger.SCHEDULE)
+    source = models.CharField(max_length=24, choices=choices_of(Source), blank=True, default="", db_default="")
+
+    task = models.CharField(max_length=255)
+    queue = models.CharField(max_length=200, blank=True, default="", db_default="")
+    timeout_ms = models.BigIntegerField(default=300_000, db_default=300_000)
+    args = models.JSONField(null=True, help_text="NULL: the routine's own.")
+    kwargs = models.JSONField(null=True, help_text="NULL: the routine's own.")
+    pool = models.ForeignKey(Pool, null=True, on_delete=models.PROTECT, related_name="runs", db_index=False)
+
+    scheduled_for = models.DateTimeField()
+    next_planned_for = models.DateTimeField(null=True)
+    eligible_at = models.DateTimeField()
+    admitted_at = models.DateTimeField(null=True, help_text="When it was let through to the broker; NULL while held.")
+    publish_after = models.DateTimeField(null=True, help_text="When any beat may (again) look at it as unpublished.")
+    publish_count = models.PositiveIntegerField(default=0, db_default=0)
+    dispatched_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    completed_at = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)
+
+    attempt = models.PositiveIntegerField(default=1, db_default=1)
+    budget_used = models.PositiveIntegerField(
+        default=1, db_default=1, help_text="Attempts that count, this one included."
+    )
+    retry_of = models.ForeignKey(
+        "self", null=True, on_delete=models.SET_NULL, related_name="retries", db_index=False, db_constraint=False
+    )
+    chain = models.UUIDField(null=True, help_text="The chain's first run; NULL on that run itself.")
+    idempotency_key = models.CharField(max_length=255)
+    running_key = models.BigIntegerField(null=True)
+    fence = models.BigIntegerField(null=True)
+    worker = models.CharField(max_length=255, blank=True, default="", db_default="")
+    requested_by = models.CharField(max_length=255, blank=True, default="", db_default="")
+    stop_requested_at = models.DateTimeField(null=True)
+    stop_reason = models.CharField(max_length=24, blank=True, default="", db_default="")
+
+    progress = models.JSONField(null=True)
+    result = models.TextField(null=True, help_text="JSON, cut visibly when it is over the limit.")
+    error = models.TextField(blank=True, default="", db_default="")
+    traceback = models.TextField(blank=True, default="", db_default="")
+    scheduled_until = models.DateTimeField(null=True, help_text="Last slot, when the row stands for many.")
+    occurrences = models.PositiveIntegerField(default=1, db_default=1)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["routine", "id"], name="run_by_routine"),
+            models.Index(fields=["status", "id"], name="run_by_status"),
+            models.Index(
+                fields=["publish_after"],
+                name="run_waiting",
+                condition=Q(status=RunStatus.PENDING.value, dispatched_at__isnull=True),
+            ),
+            models.Index(
+                fields=["queue", "publish_after"],
+                name="run_dispatched",
+                condition=Q(status=RunStatus.PENDING.value, dispatched_at__isnull=False),
+            ),
+            models.Index(fields=["routine"], name="run_active", condition=Q(status__in=_ACTIVE)),
+            models.Index(
+                fields=["pool", "admitted_at"],
+                name="run_pooled",
+                condition=Q(pool__isnull=False, status__in=_ACTIVE),
+            ),
+            models.Index(fields=["chain"], name="run_by_chain", condition=Q(chain__isnull=False)),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["idempotency_key"], name="one_run_per_slot_and_attempt"),
+            models.UniqueConstraint(fields=["running_key"], name="one_exclusive_run_at_a_time"),
+            is_word("status", RunStatus, "run_status_is_known"),
+            is_word("trigger", RunTrigger, "run_trigger_is_known"),
+            models.CheckConstraint(
+                condition=Q(running_key__isnull=True) | Q(status=RunStatus.RUNNING.value),
+                name="run_key_only_while_running",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=_ENDED, completed_at__isnull=False)
+                | Q(status__in=_ACTIVE, completed_at__isnull=True),
+                name="run_completed_means_ended",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=[RunStatus.PENDING.value, RunStatus.SKIPPED.value, RunStatus.CANCELLED.value])
+                | Q(status=RunStatus.FAILED.value)
+                | Q(started_at__isnull=False),
+                name="run_running_or_success_has_started",
+            ),
+            models.CheckConstraint(condition=Q(attempt__gte=1, occurrences__gte=1), name="run_counts_from_one"),
+        ]
+        permissions = [("cancel_routinerun", "Can cancel a run")]
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.status})"
+
+    @property
+    def is_active(self) -> bool:
+        return self.status in _ACTIVE
+
+    @property
+    def chain_id(self) -> uuid.UUID:
+        """The id of the chain's first run."""
+        return self.chain or self.id

@@ -1,0 +1,31 @@
+"""Which database holds the ledger, and what it can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import resources
+
+from django.db import connections, router, transaction
+
+from routines_app.models import RoutineRun
+
+
+def ledger_alias() -> str:
+    """The database alias that all protocol work uses."""
+    return router.db_for_write(RoutineRun)
+
+
+def is_postgresql(alias: str) -> bool:
+    return connections[alias].vendor == "postgresql"
+
+
+def on_commit(act: Callable[[], object]) -> None:
+    """Do this after the ledger's transaction commits, or at once outside of one."""
+    transaction.on_commit(act, using=ledger_alias())
+
+
+@lru_cache(maxsize=32)
+def sql(name: str) -> str:
+    """The text of `protocol/sql/<name>.sql`."""
+    return resources.files("routines_app.protocol").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")

@@ -1,0 +1,145 @@
+"""Plans: from the rows to the core's values and back. Nothing here touches the database."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from routines_app.core.fingerprint import schedule_fingerprint
+from routines_app.core.governor import Plan, PlanState, plan_next
+from routines_app.core.triggers import CronTrigger, IntervalTrigger, ManualTrigger, Trigger
+from routines_app.core.words import RoutineStatus, TriggerKind
+from routines_app.models import Routine, RoutineState
+
+
+class Schedule(Protocol):
+    """The fields of a routine that a plan depends on; a `Routine`, or a row that was read for a claim."""
+
+    @property
+    def trigger_kind(self) -> str: ...
+    @property
+    def cron(self) -> str: ...
+    @property
+    def interval_ms(self) -> int | None: ...
+    @property
+    def timezone(self) -> str: ...
+    @property
+    def start_at(self) -> datetime | None: ...
+    @property
+    def end_at(self) -> datetime | None: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def paused_until(self) -> datetime | None: ...
+    @property
+    def min_interval_ms(self) -> int | None: ...
+    @property
+    def max_interval_ms(self) -> int | None: ...
+    @property
+    def created_at(self) -> datetime: ...
+
+
+class Progress(Protocol):
+    """The fields of a routine's state that a plan depends on."""
+
+    @property
+    def last_slot(self) -> datetime | None: ...
+    @property
+    def failure_count(self) -> int: ...
+    @property
+    def hint_interval_ms(self) -> int | None: ...
+    @property
+    def hint_next_at(self) -> datetime | None: ...
+    @property
+    def hint_expires_at(self) -> datetime | None: ...
+
+
+def trigger_of(routine: Schedule, state: Progress) -> Trigger:
+    """The routine's trigger; an interval counts on from its anchor."""
+    match routine.trigger_kind:
+        case TriggerKind.CRON:
+            return CronTrigger(
+                expression=routine.cron,
+                timezone=routine.timezone,
+                start_at=routine.start_at,
+                end_at=routine.end_at,
+            )
+        case TriggerKind.INTERVAL if routine.interval_ms is not None:
+            return IntervalTrigger(
+                interval_ms=routine.interval_ms,
+                anchor=anchor_of(routine, state),
+                start_at=routine.start_at,
+                end_at=routine.end_at,
+            )
+        case _:
+            return ManualTrigger()
+
+
+def anchor_of(routine: Schedule, state: Progress) -> datetime:
+    """What slots are counted from: the last one, else the start, else the creation."""
+    return state.last_slot or routine.start_at or routine.created_at
+
+
+def plan_state(routine: Schedule, state: Progress) -> PlanState:
+    """What the governor needs to know."""
+    return PlanState(
+        trigger=trigger_of(routine, state),
+        status=RoutineStatus(routine.status),
+        paused_until=routine.paused_until,
+        failure_count=state.failure_count,
+        min_interval_ms=routine.min_interval_ms,
+        max_interval_ms=routine.max_interval_ms,
+        hint_interval_ms=state.hint_interval_ms,
+        hint_next_at=state.hint_next_at,
+        hint_expires_at=state.hint_expires_at,
+    )
+
+
+def fingerprint_of(routine: Schedule) -> str:
+    """Changes with every edit that changes when the routine fires."""
+    return schedule_fingerprint(
+        trigger_kind=routine.trigger_kind,
+        cron=routine.cron,
+        interval_ms=routine.interval_ms,
+        timezone=routine.timezone,
+        start_at=routine.start_at,
+        end_at=routine.end_at,
+        min_interval_ms=routine.min_interval_ms,
+        max_interval_ms=routine.max_interval_ms,
+    )
+
+
+def replan(routine: Routine, state: RoutineState, now: datetime) -> None:
+    """Plan from now on: slots up to now are left behind. Sets the state's plan fields; the caller saves.
+
+    For a routine that is not ACTIVE only the moment of the next look changes: its slots stay where they are, so
+    that the end of a pause can account for them.
+    """
+    anchor, plan = plan_from_now(routine, state, now)
+    state.fingerprint = fingerprint_of(routine)
+    if routine.status == RoutineStatus.ACTIVE:
+        state.last_slot = anchor
+        state.next_slot = plan.next_run_at
+    state.next_run_at = plan.next_run_at
+    state.next_source = plan.source
+
+
+def plan_from_now(routine: Schedule, state: Progress, now: datetime) -> tuple[datetime | None, Plan]:
+    """The plan when slots up to now are left behind, and the anchor that it counts from."""
+    if routine.status != RoutineStatus.ACTIVE:
+        return state.last_slot, plan_next(plan_state(routine, state), now, anchor_of(routine, state))
+    anchor = _anchor_from_now(routine, state, now)
+    # Without an anchor the schedule has not begun: its first slot is the start itself.
+    counted_from = now if anchor is None else anchor
+    return anchor, plan_next(plan_state(routine, state), now, counted_from)
+
+
+def _anchor_from_now(routine: Schedule, state: Progress, now: datetime) -> datetime | None:
+    """The last slot that is not in the future: intervals keep their grid, cron looks after now."""
+    if routine.trigger_kind == TriggerKind.INTERVAL and routine.interval_ms is not None:
+        anchor = anchor_of(routine, state)
+        if anchor > now:
+            return state.last_slot
+        interval = timedelta(milliseconds=routine.interval_ms)
+        return anchor + (now - anchor) // interval * interval
+    return now if state.last_slot is None else max(now, state.last_slot)

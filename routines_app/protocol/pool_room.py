@@ -1,0 +1,150 @@
+"""Room in pools: what waits in a pool's queue goes out in rank order, up to the pool's ceiling.
+
+A ceiling is counted under the pool's row lock, admitted PENDING plus RUNNING, so two beats never count the same room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import connections, transaction
+from django.db.models import Exists, OuterRef, QuerySet
+
+from routines_app.conf import get_settings
+from routines_app.coordination.envelope import Message
+from routines_app.core.ranking import Waiting, rank_key
+from routines_app.core.transitions import ACTIVE
+from routines_app.core.words import Priority, Reason, RunStatus, RunTrigger
+from routines_app.models import Pool, RoutineRun
+from routines_app.protocol.database import ledger_alias
+from routines_app.protocol.limits import limit_waits
+from routines_app.protocol.messages import messages_of
+from routines_app.protocol.overlap import locked_in_order
+from routines_app.protocol.pausing import HELD_BY_STATUS
+
+RANKED_AT_MOST = 5_000  # of one pool's queue, at one look; overrides and higher bands are always among them
+
+
+def admit_pools(now: datetime, only: Collection[UUID] | None = None) -> list[Message]:
+    """Let through what the pools have room for; the messages to publish after the commit."""
+    queue = _queue(now)
+    if only is not None:
+        pools = set(queue.filter(id__in=only).values_list("pool_id", flat=True))
+    else:
+        waiting = queue.filter(pool_id=OuterRef("pk"))
+        pools = set(Pool.objects.using(ledger_alias()).filter(Exists(waiting)).values_list("pk", flat=True))
+    return [message for pool_id in sorted(pools) for message in _admit_pool(pool_id, now)]
+
+
+def _admit_pool(pool_id: int, now: datetime) -> list[Message]:
+    alias = ledger_alias()
+    skip_locked = connections[alias].features.has_select_for_update_skip_locked
+    with transaction.atomic(using=alias):
+        limit_waits(alias)
+        # Whoever holds the lock is counting already, and will see what is here.
+        pool = Pool.objects.using(alias).select_for_update(skip_locked=skip_locked).filter(pk=pool_id).first()
+        room = 0 if pool is None else pool.max_concurrent - _in_flight(pool_id)
+        chosen = _first_in_rank(pool_id, room, now) if room > 0 else []
+        return _let_through(chosen, now)
+
+
+def _in_flight(pool_id: int) -> int:
+    runs = RoutineRun.objects.using(ledger_alias())
+    return runs.filter(pool_id=pool_id, status__in=sorted(ACTIVE), admitted_at__isnull=False).count()
+
+
+def _queue(now: datetime) -> QuerySet[RoutineRun]:
+    """What waits for room: held rows that nothing else holds."""
+    return (
+        RoutineRun.objects.using(ledger_alias())
+        .filter(
+            pool__isnull=False,
+            status=RunStatus.PENDING,
+            admitted_at=None,
+            publish_after=None,
+            dispatched_at=None,
+            eligible_at__lte=now,
+        )
+        .exclude(HELD_BY_STATUS)
+    )
+
+
+class _Queued(NamedTuple):
+    id: UUID
+    routine_id: int
+    trigger: str
+    eligible_at: datetime
+    priority: str
+    emphasis: float
+    depth: int
+    created_at: datetime
+    last_success_at: datetime | None
+
+
+_COLUMNS = (
+    "id",
+    "routine_id",
+    "trigger",
+    "eligible_at",
+    "routine__priority",
+    "routine__emphasis",
+    "routine__depth",
+    "routine__created_at",
+    "routine__state__last_success_at",
+)
+
+
+def _first_in_rank(pool_id: int, room: int, now: datetime) -> list[UUID]:
+    waiting = _queue(now).filter(pool_id=pool_id)
+    overrides = waiting.filter(trigger=RunTrigger.MANUAL).order_by("eligible_at")
+    rows = [_Queued._make(row) for row in overrides.values_list(*_COLUMNS)[:RANKED_AT_MOST]]
+    for priority in (Priority.HIGH, Priority.MEDIUM, Priority.LOW):
+        left = RANKED_AT_MOST - len(rows)
+        if left > 0:
+            band = waiting.filter(routine__priority=priority).exclude(trigger=RunTrigger.MANUAL)
+            rows += [_Queued._make(row) for row in band.order_by("eligible_at").values_list(*_COLUMNS)[:left]]
+    return [UUID(ranked.id) for ranked in sorted(_ranked(rows, now), key=rank_key)[:room]]
+
+
+def _ranked(rows: list[_Queued], now: datetime) -> list[Waiting]:
+    max_depth = max((row.depth for row in rows), default=0)
+    overridden: set[int] = set()
+    ranked = []
+    for row in rows:
+        # A routine jumps the queue at most once, however often it is asked for.
+        override = row.trigger == RunTrigger.MANUAL and row.routine_id not in overridden
+        if override:
+            overridden.add(row.routine_id)
+        ranked.append(
+            Waiting(
+                id=str(row.id),
+                override_order=row.eligible_at.timestamp() if override else None,
+                priority=Priority(row.priority),
+                stale_seconds=(now - (row.last_success_at or row.created_at)).total_seconds(),
+                depth=row.depth,
+                max_depth=max_depth,
+                emphasis=row.emphasis,
+                eligible_at=row.eligible_at,
+                depth_weight=get_settings().depth_weight,
+            )
+        )
+    return ranked
+
+
+def _let_through(run_ids: list[UUID], now: datetime) -> list[Message]:
+    if not run_ids:
+        return []
+    held = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.PENDING, admitted_at=None)
+    held.filter(id__in=locked_in_order(held, run_ids)).update(
+        admitted_at=now,
+        publish_after=now + timedelta(seconds=get_settings().publish_retry_seconds),
+        reason=Reason.NONE,
+    )
+    admitted = RoutineRun.objects.using(ledger_alias()).filter(
+        id__in=run_ids, status=RunStatus.PENDING, admitted_at=now
+    )
+    by_id = {message.run_id: message for message in messages_of(admitted)}
+    return [by_id[str(run_id)] for run_id in run_ids if str(run_id) in by_id]

@@ -1,0 +1,40 @@
+-- Start an exclusive run: the routine's state is locked first (the lock order), then the fence is raised and the run
+-- moves PENDING -> RUNNING with the running key. While any other run of the routine is RUNNING nothing happens; one that
+-- became RUNNING after this statement's snapshot is met by the unique running key.
+-- Arguments: run (uuid), routine (bigint), worker (text). Result: the facts (see facts.py), or no row.
+WITH locked AS MATERIALIZED (
+    SELECT routine_id FROM routines_routinestate WHERE routine_id = %(routine)s FOR UPDATE
+), raised AS (
+    UPDATE routines_routinestate AS state
+    SET fence = state.fence + 1
+    FROM locked
+    WHERE state.routine_id = locked.routine_id
+      AND NOT EXISTS (
+          SELECT FROM routines_routinerun AS other
+          WHERE other.routine_id = %(routine)s AND other.status = 'RUNNING'
+      )
+    RETURNING state.routine_id, state.fence, state.failure_count, state.next_source
+)
+UPDATE routines_routinerun AS run
+SET status = 'RUNNING',
+    reason = '',
+    started_at = statement_timestamp(),
+    heartbeat_at = statement_timestamp(),
+    worker = %(worker)s,
+    publish_after = NULL,
+    running_key = run.routine_id,
+    fence = state.fence
+FROM raised AS state
+JOIN routines_routine AS routine ON routine.id = state.routine_id
+WHERE run.id = %(run)s
+  AND run.status = 'PENDING'
+  AND run.routine_id = %(routine)s
+  AND routine.concurrency_policy <> 'ALLOW'
+  AND routine.status <> 'ARCHIVED'
+  AND (routine.status NOT IN ('PAUSED', 'PARKED') OR run.trigger = 'manual')
+  AND (run.pool_id IS NULL OR run.admitted_at IS NOT NULL)
+  AND (routine.expires_ms IS NULL -- as core/expiry.py says
+       OR run.trigger = 'retry'
+       OR CASE WHEN run.trigger = 'backfill' THEN run.eligible_at ELSE run.scheduled_for END
+          + LEAST(routine.expires_ms, 100000000000000) * interval '1 millisecond' > statement_timestamp())
+RETURNING {facts}

@@ -1,0 +1,19 @@
+-- Move many states on. Arguments: one array per column, in the order of NewState.
+UPDATE routines_routinestate AS state
+SET last_slot = moved.last_slot,
+    next_slot = moved.next_slot,
+    next_run_at = moved.next_run_at,
+    next_source = moved.next_source,
+    hint_next_at = moved.hint_next_at,
+    fingerprint = moved.fingerprint,
+    open_skip = moved.open_skip,
+    release_policy = moved.release_policy,
+    release_until = moved.release_until
+FROM unnest(
+    %s::bigint[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::text[], %s::timestamptz[],
+    %s::text[], %s::uuid[], %s::text[], %s::timestamptz[]
+) AS moved (
+    routine_id, last_slot, next_slot, next_run_at, next_source, hint_next_at,
+    fingerprint, open_skip, release_policy, release_until
+)
+WHERE state.routine_id = moved.routine_id

@@ -1,0 +1,22 @@
+"""Django signals about runs and routines, sent after the commit of what they tell.
+
+`run_…` are sent with `sender=RoutineRun`, `run` and `routine`; `routine_…` with `sender=Routine`, `routine` and `run`
+(the last run of the chain that failed; None when the schedule itself cannot be computed). `reason` says why where a
+status alone does not. Fields of `run` and `routine` that the sender did not have at hand are read from the database
+when they are used. A receiver that fails is logged and changes nothing.
+"""
+
+from __future__ import annotations
+
+from django.dispatch import Signal
+
+run_started = Signal()
+run_succeeded = Signal()
+run_failed = Signal()
+"""An attempt failed; `will_retry` says whether the chain goes on."""
+run_skipped = Signal()
+run_cancelled = Signal()
+routine_exhausted = Signal()
+"""The last attempt of a chain failed; once per chain."""
+routine_parked = Signal()
+"""The routine will not be picked again until somebody resets it."""

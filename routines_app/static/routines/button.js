@@ -1,0 +1,48 @@
+// The "Run now" button on a project's own pages: posts without leaving the page and follows the run to its end.
+(function () {
+  "use strict";
+  const PERIOD = 1500;
+  const WORDS = {
+    PENDING: "Waiting …", RUNNING: "Running …", SUCCESS: "Done", FAILED: "Failed", SKIPPED: "Skipped", CANCELLED: "Cancelled",
+  };
+
+  function show(form, run) {
+    const status = form.querySelector("[data-routine-status]");
+    const told = run.progress && run.progress.total ? " " + Math.round(100 * run.progress.done / run.progress.total) + " %" : "";
+    status.dataset.status = run.status;
+    status.textContent = (WORDS[run.status] || run.status) + (run.active ? told : run.reason ? " (" + run.reason + ")" : "");
+    form.querySelector("button").disabled = run.active;
+  }
+
+  async function follow(form, id) {
+    const response = await fetch(form.dataset.runsUrl + "?limit=50", { credentials: "same-origin" });
+    if (!response.ok) { throw new Error("status " + response.status); }
+    const run = (await response.json()).runs.find((one) => one.id === id);
+    if (run) { show(form, run); }
+    if (!run || run.active) { setTimeout(() => watch(form, id), PERIOD); }
+  }
+
+  function watch(form, id) {
+    follow(form, id).catch(() => setTimeout(() => watch(form, id), PERIOD * 4));
+  }
+
+  async function submit(event) {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const data = new FormData(form);
+    data.delete("next");  // an answer, not a redirect
+    form.querySelector("button").disabled = true;
+    const response = await fetch(form.action, { method: "POST", body: data, credentials: "same-origin" });
+    const answer = await response.json().catch(() => ({}));
+    form.elements.idempotency_key.value = Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(16)).join("");
+    if (!response.ok) {
+      form.querySelector("[data-routine-status]").textContent = answer.error || "Refused";
+      form.querySelector("button").disabled = false;
+      return;
+    }
+    show(form, answer.run);
+    if (form.dataset.runsUrl && answer.run.active) { watch(form, answer.run.id); } else { form.querySelector("button").disabled = false; }
+  }
+
+  for (const form of document.querySelectorAll("[data-routine-button]")) { form.addEventListener("submit", submit); }
+})();

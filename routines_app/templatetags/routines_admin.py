@@ -1,0 +1,62 @@
+"""Filters of the admin's templates: the shared pieces of markup."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django import template
+from django.utils.safestring import SafeString
+
+from routines_app.admin import markup, phrases, run_facts
+from routines_app.admin.charts import sparkline
+from routines_app.admin.recent import Recent
+from routines_app.core.durations import format_duration
+from routines_app.models import RoutineRun
+from routines_app.protocol import clock
+
+register = template.Library()
+
+
+@register.filter
+def pill(status: str) -> SafeString:
+    return markup.pill(status)
+
+
+@register.filter
+def moment(at: datetime | str | None) -> SafeString:
+    return markup.moment(at if isinstance(at, datetime) else None)
+
+
+@register.filter
+def seconds(value: float | None) -> SafeString | str:
+    return markup.NOTHING if value is None else phrases.seconds_in_words(value)
+
+
+@register.filter
+def duration(ms: int | None) -> SafeString | str:
+    return markup.NOTHING if ms is None else format_duration(ms)
+
+
+@register.filter
+def took(run: RoutineRun) -> SafeString | str:
+    return seconds(run_facts.length_of(run, clock.now()))
+
+
+@register.filter
+def lateness(run: RoutineRun) -> SafeString | str:
+    return seconds(run_facts.lateness_of(run))
+
+
+@register.filter
+def run_href(run: RoutineRun) -> str:
+    return run_facts.run_url(run)
+
+
+@register.filter
+def spark(recent: Recent) -> SafeString:
+    return sparkline(recent.bars)
+
+
+@register.filter
+def source_words(source: str) -> str:
+    return phrases.source_in_words(source)

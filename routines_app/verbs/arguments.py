@@ -1,0 +1,70 @@
+"""Arguments of a task: strict JSON, of a bounded size."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from routines_app.conf import get_settings
+from routines_app.core.errors import InvalidValue
+
+MAX_NESTING = 50  # deeper than any real argument; keeps encoders away from their recursion limit
+_STORABLE = "JSON values only: text, finite numbers, true, false, null, lists and objects with text keys"
+
+
+def positional(field: str, value: Any) -> list[Any]:
+    """A task's positional arguments, as the list that is stored."""
+    if not isinstance(value, list | tuple):
+        raise InvalidValue(field, value, "give a list of arguments")
+    return _stored(field, list(value))  # type: ignore[no-any-return]
+
+
+def named(field: str, value: Any) -> dict[str, Any]:
+    """A task's keyword arguments, as the object that is stored."""
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise InvalidValue(field, value, "give a dictionary with text keys")
+    return _stored(field, value)  # type: ignore[no-any-return]
+
+
+def _stored(field: str, value: Any) -> Any:
+    """What comes back from the database later: checked before it is encoded, copied by encoding it."""
+    _check(field, value, MAX_NESTING)
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    limit = get_settings().max_arguments_bytes
+    if (size := len(text.encode())) > limit:
+        raise InvalidValue(field, value, f"at most {limit} bytes of JSON; these are {size}. Pass a reference instead")
+    return json.loads(text)
+
+
+def _check(field: str, value: Any, levels: int) -> None:
+    """Refuse what JSON would change or a database would not store."""
+    if levels == 0:
+        raise InvalidValue(field, value, f"nest at most {MAX_NESTING} levels")
+    match value:
+        case None | bool():
+            return
+        case int():
+            # PostgreSQL's jsonb takes any number; 2**63 is where other readers start to round.
+            if not -(2**63) <= value < 2**63:
+                raise InvalidValue(field, value, "whole numbers of at most 64 bits; give larger ones as text")
+        case float():
+            if value != value or value in (float("inf"), float("-inf")):
+                raise InvalidValue(field, value, f"{_STORABLE} (no NaN, no infinity)")
+        case str():
+            _check_text(field, value)
+        case list() | tuple():
+            for entry in value:
+                _check(field, entry, levels - 1)
+        case dict():
+            for key, entry in value.items():
+                if not isinstance(key, str):
+                    raise InvalidValue(field, key, _STORABLE)
+                _check_text(field, key)
+                _check(field, entry, levels - 1)
+        case _:
+            raise InvalidValue(field, value, _STORABLE)
+
+
+def _check_text(field: str, text: str) -> None:
+    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise InvalidValue(field, text, "text without NUL characters and lone surrogates: databases refuse them")

@@ -1,0 +1,130 @@
+"""Coverage: the slots of a cron, by the schedule that held at each time, against the rows and their counted spans."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from routines_app.core.errors import RoutineError
+from routines_app.core.triggers import CronTrigger, slots_between
+from routines_app.core.words import Reason, RunStatus, Source, TriggerKind
+from routines_app.models import ChangeKind
+
+if TYPE_CHECKING:
+    from routines_app.verbs.audit import Change, Row, Story
+
+FIELDS = ("trigger_kind", "cron", "timezone", "start_at", "end_at")
+MOST_SLOTS = 200_000  # of one schedule: a day of seconds fits twice
+
+# Moments that are none of the cron's own: a hint or a clamp chose them.
+_MOVED = frozenset({Source.HINT_ONESHOT, Source.HINT_INTERVAL, Source.CLAMPED_MIN, Source.CLAMPED_MAX})
+
+_ACCOUNTED = frozenset({Source.BASELINE_CRON, Source.BASELINE_INTERVAL, Source.ENDED, Source.ARCHIVED, Source.MANUAL})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """The schedule that held in `(after, until]`."""
+
+    fields: dict[str, Any]
+    after: datetime
+    until: datetime
+
+
+def check_coverage(story: Story) -> Iterator[tuple[datetime, str]]:
+    """What does not balance, as (slot, what is wrong)."""
+    for segment in _segments(story):
+        trigger = _cron_of(segment)
+        if trigger is None or segment.after >= segment.until:
+            continue
+        rows = [row for row in story.rows if segment.after < row.last and row.scheduled_for <= segment.until]
+        try:
+            slots = slots_between(trigger, segment.after, segment.until, MOST_SLOTS).slots
+        except (RoutineError, ValueError, OverflowError, KeyError) as error:
+            yield segment.after, f"its cron {trigger.expression!r} cannot be computed: {error}"
+            continue
+        yield from _compare(slots, rows, segment)
+
+
+def _compare(slots: Sequence[datetime], rows: Sequence[Row], segment: Segment) -> Iterator[tuple[datetime, str]]:
+    singles = {row.scheduled_for: row for row in rows if row.occurrences == 1}
+    spans = [row for row in rows if row.occurrences > 1]
+    spanned = [0] * len(slots)
+    for span in spans:
+        first, end = bisect_left(slots, span.scheduled_for), bisect_right(slots, span.last)
+        inside = segment.after < span.scheduled_for and span.last <= segment.until
+        if inside and end - first != span.occurrences:
+            yield span.scheduled_for, f"begins a row for {span.occurrences} slots, and there are {end - first}"
+        for at in range(first, end):
+            spanned[at] += 1
+    for slot, times in zip(slots, spanned, strict=True):
+        single = singles.get(slot)
+        if times == 0 and single is None:
+            yield slot, "should have fired and has no row"
+        elif times and single is not None and not (_is_moved(single) and single.status != RunStatus.SKIPPED):
+            yield slot, "is accounted for in a row of its own and in a span"
+        elif times > 1:
+            yield slot, "is accounted for more than once"
+    own = set(slots)
+    for row in rows:
+        if row.scheduled_for not in own and row.scheduled_for > segment.after and not _is_moved(row):
+            yield row.scheduled_for, f"has a row ({row.status}) and is no slot of its cron"
+
+
+def is_passed_over(row: Row) -> bool:
+    """Whether the row stands for slots that a hint or a clamp went past: nobody ever planned them."""
+    return row.reason == Reason.SUPERSEDED or (row.status == RunStatus.SKIPPED and row.source in _MOVED)
+
+
+def _is_moved(row: Row) -> bool:
+    """Whether the row may stand for such a moment, instead of a slot of the cron."""
+    return row.source in _MOVED and row.occurrences == 1
+
+
+def _segments(story: Story) -> list[Segment]:
+    """The schedules that held within the window, walking back from the present one."""
+    fields = {name: getattr(story.routine, name) for name in FIELDS}
+    until = min(story.until, _accounted_until(story))
+    found = []
+    for change in reversed(story.changes):
+        if change.at <= story.since:
+            break
+        replaced = _replaced(change)
+        if replaced is None:
+            continue
+        found.append(Segment(fields=dict(fields), after=change.at, until=until))
+        if not replaced:  # edited by plain SQL: what held before, nobody wrote down
+            return found
+        fields |= replaced
+        until = min(until, change.at)
+    return [*found, Segment(fields=fields, after=story.since, until=until)]
+
+
+def _accounted_until(story: Story) -> datetime:
+    """What a pause, a catch-up, a hint or a clamp holds up comes into the ledger with the next claim."""
+    state = story.routine.state
+    if state.next_source in _ACCOUNTED:
+        return story.until
+    return state.last_slot or story.since
+
+
+def _replaced(change: Change) -> dict[str, Any] | None:
+    """The fields of the schedule as they were before the change; None when it left the schedule alone."""
+    if change.kind == ChangeKind.REPLANNED and any(name in change.after for name in FIELDS):
+        return {}
+    return {name: value for name, value in change.before.items() if name in FIELDS} or None
+
+
+def _cron_of(segment: Segment) -> CronTrigger | None:
+    fields = segment.fields
+    if fields["trigger_kind"] != TriggerKind.CRON:
+        return None
+    trigger = CronTrigger(expression=fields["cron"], timezone=fields["timezone"])
+    return replace(trigger, start_at=_moment(fields["start_at"]), end_at=_moment(fields["end_at"]))
+
+
+def _moment(value: Any) -> datetime | None:
+    return datetime.fromisoformat(value) if isinstance(value, str) else value

@@ -1,0 +1,78 @@
+"""Creating a routine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from routines_app.coordination.wakeups import wake_beats
+from routines_app.core.errors import DuplicateName
+from routines_app.models import DECLARED_IN_DATABASE, ChangeKind, Routine, RoutineState
+from routines_app.protocol import clock
+from routines_app.protocol.database import ledger_alias, on_commit
+from routines_app.protocol.planning import replan
+from routines_app.verbs import family
+from routines_app.verbs.editing import ACTOR, REASON, Edit
+from routines_app.verbs.validation import clean_new
+
+
+def create_routine(
+    name: str,
+    *,
+    task: str,
+    cron: str | None = None,
+    every: Any = None,
+    args: Sequence[Any] = (),
+    kwargs: dict[str, Any] | None = None,
+    actor: str = "",
+    reason: str = "",
+    **policies: Any,
+) -> Routine:
+    """Create an ACTIVE routine and plan its first fire.
+
+    `cron` or `every` (milliseconds, a timedelta or text such as `10m`) say when it fires; with neither it fires only
+    by hand. `policies` are the other fields of `Routine`. Bad input raises a `RoutineError` and writes nothing.
+    """
+    values = {"name": name, "task": task, "args": args, "kwargs": {} if kwargs is None else kwargs} | policies
+    values |= {field: value for field, value in (("cron", cron), ("every", every)) if value is not None}
+    return insert(clean_new(values), actor=actor, reason=reason)
+
+
+def insert(
+    cleaned: dict[str, Any], *, actor: object = "", reason: str = "", declared_in: str = DECLARED_IN_DATABASE
+) -> Routine:
+    """Write a routine whose values are checked, with its state and its first plan."""
+    actor, reason = ACTOR("actor", str(actor or "")), REASON("reason", reason)
+    with transaction.atomic(using=ledger_alias()):
+        now = clock.now()
+        routine = Routine(**cleaned, created_at=now, declared_in=declared_in)
+        if declared_in != DECLARED_IN_DATABASE:
+            routine.declared_seen_at = now
+        routine.depth = family.depth_under(routine, routine.parent)
+        _save_new(routine)
+        state = RoutineState(routine=routine)
+        replan(routine, state, now)
+        state.save(using=ledger_alias(), force_insert=True)
+        Edit(routine=routine, state=state, now=now, actor=actor, reason=reason).record(
+            ChangeKind.CREATED, after=cleaned
+        )
+        on_commit(wake_beats)
+    return routine
+
+
+def refuse_duplicate(name: str) -> None:
+    if Routine.objects.using(ledger_alias()).filter(name=name).exists():
+        raise DuplicateName("name", name, "give a name that no other routine has, archived ones included")
+
+
+def _save_new(routine: Routine) -> None:
+    refuse_duplicate(routine.name)
+    try:
+        with transaction.atomic(using=ledger_alias()):
+            routine.save(using=ledger_alias(), force_insert=True)
+    except IntegrityError:
+        # Somebody else took the name between the look and the insert; anything else is not ours to explain.
+        refuse_duplicate(routine.name)
+        raise

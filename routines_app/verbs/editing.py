@@ -1,0 +1,94 @@
+"""The frame of every verb that changes a routine: one transaction, the state locked, beats woken after the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from routines_app.coordination.wakeups import wake_beats
+from routines_app.core.errors import NotAllowed
+from routines_app.core.transitions import can_change
+from routines_app.core.words import RoutineStatus
+from routines_app.models import ChangeKind, Routine, RoutineState
+from routines_app.protocol import changes, clock
+from routines_app.protocol.database import ledger_alias, on_commit
+from routines_app.verbs.lookup import RoutineRef, find_routine
+from routines_app.verbs.rules import Text
+
+ACTOR = Text(longest=255)
+REASON = Text(longest=2_000, lines=True)
+
+
+@dataclass(kw_only=True)
+class Edit:
+    """A routine with its state locked, and what there is to say about the change."""
+
+    routine: Routine
+    state: RoutineState
+    now: datetime
+    actor: str
+    reason: str
+
+    def save_state(self) -> None:
+        self.state.save(using=ledger_alias())
+
+    def save_routine(self, *fields: str) -> None:
+        self.routine.save(using=ledger_alias(), update_fields=[*fields, "updated_at"])
+
+    def record(
+        self, kind: ChangeKind, *, before: dict[str, Any] | None = None, after: dict[str, Any] | None = None
+    ) -> None:
+        changes.record(
+            kind,
+            self.routine,
+            self.state,
+            self.now,
+            actor=self.actor,
+            reason=self.reason,
+            before=before,
+            after=after,
+        )
+
+
+@contextmanager
+def editing(ref: RoutineRef, *, actor: object = "", reason: str = "") -> Iterator[Edit]:
+    """Lock the routine's state and read the routine behind the lock; a caller's instance follows the change."""
+    actor, reason = ACTOR("actor", str(actor or "")), REASON("reason", reason)
+    routine_id = find_routine(ref).pk
+    with transaction.atomic(using=ledger_alias()):
+        state = locked_state(routine_id)
+        routine = find_routine(routine_id)
+        routine.state, state.routine = state, routine
+        # The clock is read behind the lock: whatever the last holder stamped is not later than this.
+        yield Edit(routine=routine, state=state, now=clock.now(), actor=actor, reason=reason)
+        on_commit(wake_beats)
+    if isinstance(ref, Routine):
+        _follow(ref, routine)
+
+
+def locked_state(routine_id: int) -> RoutineState:
+    """The routine's state, locked; one that a plain insert has left out is made up for."""
+    states = RoutineState.objects.using(ledger_alias())
+    found = states.select_for_update().filter(pk=routine_id).first()
+    if found is None:
+        states.bulk_create([RoutineState(routine_id=routine_id)], ignore_conflicts=True)
+        found = states.select_for_update().get(pk=routine_id)
+    return found
+
+
+def refuse_move(routine: Routine, to: RoutineStatus, verb: str, expected: str) -> None:
+    """Refuse a change of status that makes no sense."""
+    if not can_change(RoutineStatus(routine.status), to):
+        raise NotAllowed("status", routine.status, f"{verb} needs a routine that is {expected}")
+
+
+def _follow(theirs: Routine, ours: Routine) -> None:
+    """Bring the caller's instance up to date, so that its next edit is not taken for a stale one."""
+    for field in Routine._meta.concrete_fields:
+        setattr(theirs, field.attname, getattr(ours, field.attname))
+    theirs.state = ours.state

@@ -1,0 +1,64 @@
+"""Pausing and resuming."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from routines_app.core.errors import InvalidValue, NotAllowed
+from routines_app.core.triggers import Span
+from routines_app.core.words import CatchUpPolicy, RoutineStatus
+from routines_app.models import ChangeKind, Routine
+from routines_app.protocol import clock
+from routines_app.protocol.pausing import end_pause, hold_runs
+from routines_app.protocol.planning import replan
+from routines_app.protocol.unfired import unfired
+from routines_app.verbs.editing import Edit, editing, refuse_move
+from routines_app.verbs.lookup import RoutineRef, find_routine
+from routines_app.verbs.rules import Word, moment
+
+RELEASE = Word(CatchUpPolicy)
+
+
+def pause_routine(routine: RoutineRef, *, until: datetime | None = None, reason: str = "", actor: str = "") -> Routine:
+    """Keep a routine from firing, for good or until a time. Running runs finish, PENDING ones are held.
+
+    Pausing a paused routine changes its end and its reason.
+    """
+    until = None if until is None else moment("until", until)
+    with editing(routine, actor=actor, reason=reason) as edit:
+        if edit.routine.status != RoutineStatus.PAUSED:
+            refuse_move(edit.routine, RoutineStatus.PAUSED, "pause", "ACTIVE or PAUSED")
+        if until is not None and until <= edit.now:
+            raise InvalidValue("until", until, f"give a time in the future (now it is {edit.now})")
+        _pause(edit, until)
+    return edit.routine
+
+
+def _pause(edit: Edit, until: datetime | None) -> None:
+    routine = edit.routine
+    before = {"status": routine.status, "paused_until": routine.paused_until}
+    routine.status, routine.paused_until, routine.pause_reason = RoutineStatus.PAUSED, until, edit.reason
+    edit.save_routine("status", "paused_until", "pause_reason")
+    replan(routine, edit.state, edit.now)
+    edit.save_state()
+    hold_runs(routine)
+    edit.record(ChangeKind.PAUSED, before=before, after={"status": routine.status, "paused_until": until})
+
+
+def resume_routine(routine: RoutineRef, *, release: str = "SKIP", actor: str = "", reason: str = "") -> Routine:
+    """Let a paused routine fire again. `release` says what happens to the slots of the pause.
+
+    SKIP: they become one SKIPPED row. LAST: the newest of them runs. ALL: each of them runs, oldest first.
+    """
+    policy = CatchUpPolicy(RELEASE("release", release))
+    with editing(routine, actor=actor, reason=reason) as edit:
+        if edit.routine.status != RoutineStatus.PAUSED:
+            raise NotAllowed("status", edit.routine.status, "resume needs a PAUSED routine; reset a PARKED one")
+        end_pause(edit.routine, edit.state, edit.now, policy, actor=edit.actor, reason=edit.reason)
+    return edit.routine
+
+
+def slots_to_release(routine: RoutineRef) -> Span | None:
+    """The slots that a resume would release now: what a person wants to see before choosing."""
+    found = find_routine(routine)
+    return unfired(found, found.state, clock.now())

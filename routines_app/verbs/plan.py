@@ -1,0 +1,122 @@
+"""The coming fires of all routines, in order, computed only as far as they are asked for."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from routines_app.core.governor import PlanState, effective_interval_ms, plan_next
+from routines_app.core.triggers import INSTANT, IntervalTrigger, count_between
+from routines_app.core.words import RoutineStatus, Source
+from routines_app.models import RoutineState
+from routines_app.protocol import clock
+from routines_app.protocol.database import ledger_alias
+from routines_app.protocol.planning import anchor_of, plan_from_now, plan_state
+from routines_app.verbs.lookup import RoutineRef, find_routine
+from routines_app.verbs.rules import SECOND, YEAR, Duration, Integer, moment
+
+HORIZON = Duration(least=SECOND, most=10 * YEAR)
+LIMIT = Integer(least=1, most=100_000)
+READ_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedFire:
+    """One fire as it is planned now."""
+
+    routine_id: int
+    name: str
+    slot: datetime
+    source: Source
+
+
+# The heap holds each routine's earliest fire and the iterator of its later ones.
+_Entry = tuple[datetime, int, PlannedFire, Iterator[PlannedFire]]
+
+
+def plan(
+    routines: Iterable[RoutineRef] | RoutineRef | None = None,
+    *,
+    now: datetime | None = None,
+    horizon: Any = "1d",
+    limit: int = 100,
+) -> list[PlannedFire]:
+    """The next fires of these routines (None: of all), earliest first: at most `limit`, at most `horizon` ahead.
+
+    Slots that are overdue come first, at the time they stand for. Failures, edits and hints will change what comes
+    later. The cost follows `limit`, not how many routines exist.
+    """
+    now = clock.now() if now is None else moment("now", now)
+    until = now + timedelta(milliseconds=HORIZON("horizon", horizon))
+    limit = LIMIT("limit", limit)
+    return _first(_states(routines, until), now, until, limit)
+
+
+def _states(routines: Iterable[RoutineRef] | RoutineRef | None, until: datetime) -> Iterator[RoutineState]:
+    """The states of what a beat will look at before `until`, in that order."""
+    states = RoutineState.objects.using(ledger_alias()).filter(next_run_at__lte=until).select_related("routine")
+    if routines is not None:
+        refs = [routines] if isinstance(routines, RoutineRef) else routines
+        states = states.filter(pk__in=[find_routine(ref).pk for ref in refs])
+    return states.order_by("next_run_at", "routine_id").iterator(chunk_size=READ_AT_ONCE)
+
+
+def _first(states: Iterator[RoutineState], now: datetime, until: datetime, limit: int) -> list[PlannedFire]:
+    """Merge the routines' fires. A routine is read only when the fires found so far reach its first look."""
+    found: list[PlannedFire] = []
+    heap: list[_Entry] = []
+    coming = next(states, None)
+    while len(found) < limit:
+        while coming is not None and coming.next_run_at is not None and (not heap or coming.next_run_at <= heap[0][0]):
+            _push(heap, _fires(coming, now, until))
+            coming = next(states, None)
+        if not heap:
+            return found
+        _, _, fire, rest = heapq.heappop(heap)
+        found.append(fire)
+        _push(heap, rest)
+    return found
+
+
+def _push(heap: list[_Entry], fires: Iterator[PlannedFire]) -> None:
+    fire = next(fires, None)
+    if fire is not None:
+        heapq.heappush(heap, (fire.slot, fire.routine_id, fire, fires))
+
+
+def _fires(state: RoutineState, now: datetime, until: datetime) -> Iterator[PlannedFire]:
+    """One routine's fires from its next one on, as the governor would plan them one after another."""
+    routine, plan = state.routine, replace(plan_state(state.routine, state), status=RoutineStatus.ACTIVE)
+    anchor, at, source = _next(state)
+    while at is not None and at <= until:
+        yield PlannedFire(slot=at, name=routine.name, routine_id=routine.pk, source=source)
+        if source is Source.HINT_ONESHOT:
+            plan = replace(plan, hint_next_at=None)
+        else:
+            anchor = _last_due(plan, at, now)
+        at, source = plan_next(plan, max(at, now), anchor)
+
+
+def _next(state: RoutineState) -> tuple[datetime, datetime | None, Source]:
+    """The anchor, the next slot and its source; of a paused routine, those that the end of the pause will give it."""
+    routine = state.routine
+    if routine.status != RoutineStatus.PAUSED or routine.paused_until is None:
+        return anchor_of(routine, state), state.next_slot, Source(state.next_source)
+    awake = copy(routine)
+    awake.status, awake.paused_until = RoutineStatus.ACTIVE, None
+    anchor, planned = plan_from_now(awake, state, routine.paused_until - INSTANT)
+    return anchor or anchor_of(routine, state), planned.next_run_at, planned.source
+
+
+def _last_due(plan: PlanState, at: datetime, now: datetime) -> datetime:
+    """Of an overdue routine only the oldest slot is listed; what follows is planned after now."""
+    if at >= now:
+        return at
+    interval_ms = effective_interval_ms(plan, now)
+    trigger = plan.trigger if interval_ms is None else IntervalTrigger(interval_ms=interval_ms, anchor=at)
+    due = count_between(trigger, at, now)
+    return at if due is None else due.last

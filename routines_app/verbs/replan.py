@@ -1,0 +1,84 @@
+"""Planning anew after routines were changed by plain SQL or `.update()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.db.models import Q
+
+from routines_app.core.words import Reason, RoutineStatus, Source, TriggerKind
+from routines_app.models import ChangeKind, Routine
+from routines_app.protocol.database import ledger_alias
+from routines_app.protocol.pausing import leave_behind, plan_slots, release_held_runs
+from routines_app.protocol.planning import fingerprint_of
+from routines_app.protocol.unfired import skip_passed_over
+from routines_app.verbs.editing import Edit, editing
+from routines_app.verbs.lookup import RoutineRef
+
+READ_AT_ONCE = 1_000
+SLEPT = {Source.PAUSED: Reason.PAUSED, Source.PARKED: Reason.PARKED}
+
+
+def replan_changed(*, force: bool = False, progress: Callable[[int], None] | None = None) -> int:
+    """Replan every routine whose schedule is not the one it was planned by (with `force`: every one); how many."""
+    routines = Routine.objects.using(ledger_alias()).exclude(status=RoutineStatus.ARCHIVED).select_related("state")
+    replanned = 0
+    for routine in routines.order_by("pk").iterator(chunk_size=READ_AT_ONCE):
+        if force or not hasattr(routine, "state") or routine.state.fingerprint != fingerprint_of(routine):
+            replan_routine(routine.pk)
+            replanned += 1
+            if progress is not None:
+                progress(replanned)
+    return replanned
+
+
+def replan_forgotten() -> int:
+    """Plan ACTIVE routines that nobody would ever look at: created, or woken up, behind the service's back."""
+    asleep = Q(state__next_run_at=None)
+    for_a_status = Q(state__next_source__in=[Source.ARCHIVED, Source.PARKED, Source.PAUSED])
+    for_no_trigger = Q(state__next_source=Source.MANUAL) & ~Q(trigger_kind=TriggerKind.MANUAL)
+    forgotten = (
+        Routine.objects.using(ledger_alias())
+        .filter(Q(state=None) | asleep & (for_a_status | for_no_trigger), status=RoutineStatus.ACTIVE)
+        .values_list("pk", flat=True)[:READ_AT_ONCE]
+    )
+    return sum(_plan_forgotten(routine_id) for routine_id in list(forgotten))
+
+
+def _plan_forgotten(routine_id: int) -> bool:
+    with editing(routine_id, actor="beat", reason="it had no plan") as edit:
+        return _replan(edit)
+
+
+def replan_routine(routine: RoutineRef, *, actor: str = "", reason: str = "") -> Routine:
+    """Plan a routine from now on, by the schedule as it is stored."""
+    with editing(routine, actor=actor, reason=reason) as edit:
+        _replan(edit)
+    return edit.routine
+
+
+def _replan(edit: Edit) -> bool:
+    """Whether there was anything to do."""
+    routine, state = edit.routine, edit.state
+    known = state.fingerprint == fingerprint_of(routine)
+    before = {"next_slot": state.next_slot}
+    if _was_woken_by_hand(edit):
+        leave_behind(routine, state, edit.now, SLEPT.get(Source(state.next_source), Reason.SUPERSEDED))
+        release_held_runs(routine, edit.now)
+    elif known and state.next_slot is not None and state.next_slot <= edit.now:
+        return False  # the plan is right, a slot is due: the claim fires it, or the chain before it is still going on
+    elif known:
+        skip_passed_over(routine, state, edit.now)
+    plan_slots(routine, state, edit.now)
+    edit.save_state()
+    edit.record(ChangeKind.REPLANNED, before=before, after={"next_slot": state.next_slot})
+    return True
+
+
+def _was_woken_by_hand(edit: Edit) -> bool:
+    """ACTIVE, but planned as if it still slept: somebody changed the status by plain SQL, and no beat will look at it.
+
+    The slots since then are accounted for like those of a pause.
+    """
+    asleep = edit.state.next_run_at is None and edit.state.next_source in SLEPT
+    return asleep and edit.routine.status == RoutineStatus.ACTIVE

@@ -1,0 +1,175 @@
+"""What one field accepts. A rule is called with the field's name and a value and returns what is stored."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from routines_app.core.cron import parse_cron, validate_timezone
+from routines_app.core.durations import format_duration, parse_duration
+from routines_app.core.errors import InvalidValue
+
+SECOND = 1_000
+DAY = 86_400 * SECOND
+YEAR = 366 * DAY
+MAX_LIST = 100  # entries of a list field: more is a mistake, not a configuration
+# The calendar leaves room on both sides, so that adding any accepted duration cannot overflow.
+EARLIEST, LATEST = datetime(1900, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
+
+Rule = Callable[[str, Any], Any]
+_EXCEPTION_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """Printable text of a bounded length."""
+
+    longest: int
+    required: bool = False
+    lines: bool = False
+    """Line breaks and tabs are allowed."""
+
+    def __call__(self, field: str, value: Any) -> str:
+        wanted = f"text of at most {self.longest} characters" + (", not empty" if self.required else "")
+        if not isinstance(value, str) or len(value) > self.longest or (self.required and not value.strip()):
+            raise InvalidValue(field, value, f"give {wanted}")
+        if not all(self._is_storable(character) for character in value):
+            raise InvalidValue(field, value, f"give {wanted}, without control characters or lone surrogates")
+        return value if self.lines else value.strip()
+
+    def _is_storable(self, character: str) -> bool:
+        if self.lines and character in "\n\r\t":
+            return True
+        return character >= " " and character != "\x7f" and not "\ud800" <= character <= "\udfff"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duration:
+    """Milliseconds, a timedelta or text such as `10m`, between two bounds; stored as milliseconds."""
+
+    least: int
+    most: int
+
+    def __call__(self, field: str, value: Any) -> int:
+        ms = parse_duration(value, field=field)
+        if not self.least <= ms <= self.most:
+            bounds = f"{format_duration(self.least)} and {format_duration(self.most)}"
+            raise InvalidValue(field, value, f"give a duration between {bounds}")
+        return ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Integer:
+    least: int
+    most: int
+
+    def __call__(self, field: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
+            raise InvalidValue(field, value, f"give a whole number between {self.least} and {self.most}")
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    least: float
+    most: float
+
+    def __call__(self, field: str, value: Any) -> float:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if not is_number or not self.least <= value <= self.most:
+            raise InvalidValue(field, value, f"give a number between {self.least:g} and {self.most:g}")
+        return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One of the words of an enumeration, in any case."""
+
+    words: type[StrEnum]
+
+    def __call__(self, field: str, value: Any) -> str:
+        known = {word.value.upper(): word.value for word in self.words}
+        if not isinstance(value, str) or value.upper() not in known:
+            raise InvalidValue(field, value, f"give one of {', '.join(known.values())}")
+        return known[value.upper()]
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """None, for "not set", or what the other rule accepts."""
+
+    rule: Rule
+
+    def __call__(self, field: str, value: Any) -> Any:
+        return None if value is None or value == "" else self.rule(field, value)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A short list of different values."""
+
+    rule: Rule
+
+    def __call__(self, field: str, value: Any) -> list[Any]:
+        if isinstance(value, str) or not isinstance(value, list | tuple | set | frozenset):
+            raise InvalidValue(field, value, "give a list")
+        if len(value) > MAX_LIST:
+            raise InvalidValue(field, value, f"give at most {MAX_LIST} entries")
+        ordered = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+        return list(dict.fromkeys(self.rule(field, entry) for entry in ordered))
+
+
+def flag(field: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidValue(field, value, "give True or False")
+    return value
+
+
+def moment(field: str, value: Any) -> datetime:
+    """A point in time; without a timezone it could mean many, so that is refused."""
+    if not isinstance(value, datetime) or value.tzinfo is None or value.utcoffset() is None:
+        raise InvalidValue(field, value, "give a datetime with a timezone")
+    if not EARLIEST <= value <= LATEST:
+        raise InvalidValue(field, value, f"give a datetime between {EARLIEST.year} and {LATEST.year}")
+    return value.astimezone(UTC)
+
+
+def cron(field: str, value: Any) -> str:
+    """An expression that parses and fires at some time."""
+    if not isinstance(value, str):
+        raise InvalidValue(field, value, "give a cron expression such as 0 9 * * MON-FRI")
+    try:
+        parse_cron(value.strip())
+    except InvalidValue as error:
+        raise InvalidValue(field, value, error.expected) from None
+    return Text(longest=200)(field, value)
+
+
+def timezone(field: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidValue(field, value, "give the name of a timezone, such as Europe/Paris")
+    try:
+        return validate_timezone(value)
+    except InvalidValue as error:
+        raise InvalidValue(field, value, error.expected) from None
+
+
+def exception_name(field: str, value: Any) -> str:
+    name = Text(longest=200, required=True)(field, value)
+    if not _EXCEPTION_NAME.fullmatch(name):
+        raise InvalidValue(field, value, "give exception names such as ValueError or requests.exceptions.Timeout")
+    return name
+
+
+def unknown_field(field: str, value: Any, known: list[str]) -> InvalidValue:
+    """There is no such field; say which one may have been meant."""
+    close = difflib.get_close_matches(field, known, n=3)
+    return InvalidValue(
+        field, value, f"did you mean {' or '.join(close)}?" if close else f"known are {', '.join(known)}"
+    )

@@ -1,0 +1,145 @@
+"""Runs that somebody asks for, beside the schedule and without moving it.
+
+Decided under the state's lock, like a claim: an active FORBID routine gives a SKIPPED run, REPLACE makes room first.
+PAUSED and PARKED routines run; ARCHIVED ones do not.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from routines_app.conf import get_settings
+from routines_app.coordination.wakeups import stop_runs
+from routines_app.core.admission import Candidate, Hold, Replace, Skip, admit
+from routines_app.core.errors import NotAllowed
+from routines_app.core.keys import manual_key
+from routines_app.core.words import ConcurrencyPolicy, Reason, RoutineStatus, RunStatus, RunTrigger
+from routines_app.models import Routine, RoutineRun
+from routines_app.protocol import dispatch, overlap
+from routines_app.protocol.database import ledger_alias, on_commit
+from routines_app.protocol.endings import end_pending, tell
+from routines_app.verbs import arguments
+from routines_app.verbs.editing import ACTOR, editing
+from routines_app.verbs.lookup import RoutineRef, RunRef, find_run
+from routines_app.verbs.rules import Text
+
+KEY = Text(longest=200, required=True)
+
+
+def run_now(
+    routine: RoutineRef,
+    *,
+    args: Sequence[Any] | None = None,
+    kwargs: dict[str, Any] | None = None,
+    idempotency_key: str | None = None,
+    requested_by: object = None,
+) -> RoutineRun:
+    """Run a routine once, now. Arguments that are not given are the routine's own.
+
+    The same `idempotency_key` for the same routine returns the run that the first call made.
+    """
+    request = Request(
+        args=None if args is None else arguments.positional("args", args),
+        kwargs=None if kwargs is None else arguments.named("kwargs", kwargs),
+        token=secrets.token_hex(8) if idempotency_key is None else KEY("idempotency_key", idempotency_key),
+        requested_by=ACTOR("requested_by", "" if requested_by is None else str(requested_by)),
+    )
+    with editing(routine) as edit:
+        return _run(edit.routine, request, edit.now)
+
+
+def retry_run(run: RunRef, *, requested_by: object = None) -> RoutineRun:
+    """Run again, by hand and at once, what a run was given."""
+    found = find_run(run)
+    return run_now(found.routine, args=found.args, kwargs=found.kwargs, requested_by=requested_by)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What is asked for, checked."""
+
+    args: list[Any] | None
+    kwargs: dict[str, Any] | None
+    token: str
+    requested_by: str
+
+
+def _run(routine: Routine, request: Request, now: datetime) -> RoutineRun:
+    if routine.status == RoutineStatus.ARCHIVED:
+        raise NotAllowed("status", routine.status, "an archived routine does not run any more")
+    key = manual_key(routine.pk, request.token, 1)
+    made_before = RoutineRun.objects.using(ledger_alias()).filter(idempotency_key=key).first()
+    if made_before is not None:
+        return made_before
+    run = _new_run(routine, request, key, now)
+    _admit(routine, run, now)
+    run.save(using=ledger_alias(), force_insert=True)
+    if run.status == RunStatus.PENDING:
+        dispatch.after_commit([run.pk])
+    tell([run])
+    return run
+
+
+def _new_run(routine: Routine, request: Request, key: str, now: datetime) -> RoutineRun:
+    """A row that its creator sends at once; in a pool, one that waits for room."""
+    pooled = routine.pool_id is not None
+    return RoutineRun(
+        routine=routine,
+        trigger=RunTrigger.MANUAL,
+        task=routine.task,
+        queue=routine.queue,
+        timeout_ms=routine.timeout_ms,
+        args=request.args,
+        kwargs=request.kwargs,
+        pool_id=routine.pool_id,
+        scheduled_for=now,
+        eligible_at=now,
+        admitted_at=None if pooled else now,
+        publish_after=None if pooled else now + timedelta(seconds=get_settings().publish_retry_seconds),
+        reason=Reason.CEILING if pooled else Reason.NONE,
+        idempotency_key=key,
+        requested_by=request.requested_by,
+    )
+
+
+def _admit(routine: Routine, run: RoutineRun, now: datetime) -> None:
+    """Decide overlap for a new run, act on the others, and set its fields accordingly."""
+    if routine.concurrency_policy == ConcurrencyPolicy.ALLOW:
+        return
+    grace = timedelta(seconds=get_settings().replace_grace_seconds)
+    candidate = Candidate(
+        policy=ConcurrencyPolicy(routine.concurrency_policy),
+        fresh=True,
+        eligible_at=now,
+        manual=True,
+        replace_grace_ms=grace // timedelta(milliseconds=1),
+    )
+    active = overlap.active_runs([routine.pk]).get(routine.pk, [])
+    match admit(candidate, active, None, now):
+        case Skip(reason):
+            run.status, run.reason, run.completed_at = RunStatus.SKIPPED, reason, now
+            run.admitted_at = run.publish_after = None
+        case Replace() as decision:
+            _make_room(routine, decision, now)
+            if any(other.running for other in active):
+                _hold(run, Reason.REPLACING, now + grace)
+        case Hold(reason):
+            _hold(run, reason, now + grace)
+
+
+def _make_room(routine: Routine, decision: Replace, now: datetime) -> None:
+    running = [run_id for run_id in decision.stop if isinstance(run_id, UUID)]
+    waiting = [run_id for run_id in decision.cancel if isinstance(run_id, UUID)]
+    overlap.request_stop(running, Reason.REPLACED, now)
+    end_pending(routine.pk, waiting, Reason.REPLACED, now)
+    on_commit(lambda: stop_runs(running))
+
+
+def _hold(run: RoutineRun, reason: Reason, look_at: datetime) -> None:
+    """Wait for the others; the end of the last one sets `publish_after` to that moment."""
+    run.admitted_at, run.publish_after, run.reason = None, look_at, reason

@@ -1,0 +1,129 @@
+"""Editing a routine.
+
+An edit of the schedule leaves the rows that exist alone, writes the slots that were due and not yet fired as SKIPPED
+(`superseded`), and plans from now on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from routines_app.core.errors import NotAllowed, StaleVersion
+from routines_app.core.words import Reason, RoutineStatus, TriggerKind
+from routines_app.models import ChangeKind, Routine
+from routines_app.protocol.database import ledger_alias
+from routines_app.protocol.pausing import leave_behind, plan_slots
+from routines_app.verbs import family
+from routines_app.verbs.create import refuse_duplicate
+from routines_app.verbs.editing import Edit, editing
+from routines_app.verbs.lookup import RoutineRef
+from routines_app.verbs.rules import Integer
+from routines_app.verbs.tasks import known_task
+from routines_app.verbs.validation import SCHEDULE_FIELDS, clean_changes, refuse_declared
+
+LEFT_BEHIND = {RoutineStatus.PAUSED: Reason.PAUSED, RoutineStatus.PARKED: Reason.PARKED}
+
+
+def update_routine(
+    routine: RoutineRef, *, version: int | None = None, actor: str = "", reason: str = "", **changes: Any
+) -> Routine:
+    """Change fields of a routine; `cron` and `every` replace each other, empty ones make it MANUAL.
+
+    `version`, or that of the given instance, must be the stored one: an edit made on a stale version is refused.
+    """
+    return apply_changes(routine, changes, version=version, actor=actor, reason=reason)
+
+
+def apply_changes(
+    ref: RoutineRef,
+    values: dict[str, Any],
+    *,
+    version: int | None = None,
+    actor: str = "",
+    reason: str = "",
+    from_code: bool = False,
+) -> Routine:
+    if "task" in values:
+        known_task("task", values["task"])  # imports task modules the first time: not while holding a lock
+    expected = _expected_version(ref, version)
+    with editing(ref, actor=actor, reason=reason) as edit:
+        _refuse_stale(edit.routine, expected)
+        _refuse_archived(edit.routine)
+        changes = clean_changes(edit.routine, values)
+        if changes and not from_code:
+            _refuse_if_declared(edit.routine, changes)
+        if changes:
+            _write(edit, changes)
+    return edit.routine
+
+
+def _expected_version(ref: RoutineRef, version: int | None) -> int | None:
+    if version is not None:
+        return Integer(least=1, most=2**31 - 1)("version", version)
+    return ref.version if isinstance(ref, Routine) else None
+
+
+def _refuse_stale(routine: Routine, expected: int | None) -> None:
+    if expected is not None and expected != routine.version:
+        raise StaleVersion("version", expected, f"{routine.name} is at version {routine.version}: read it again")
+
+
+def _refuse_archived(routine: Routine) -> None:
+    if routine.status == RoutineStatus.ARCHIVED:
+        raise NotAllowed("status", routine.status, "an archived routine cannot be changed; create a new one")
+
+
+def _refuse_if_declared(routine: Routine, changes: dict[str, Any]) -> None:
+    if routine.is_declared_in_code:
+        refuse_declared(routine, changes)
+
+
+def _write(edit: Edit, changes: dict[str, Any]) -> None:
+    routine, state = edit.routine, edit.state
+    if "name" in changes:
+        refuse_duplicate(changes["name"])
+    if "parent" in changes:
+        changes = changes | {"depth": family.depth_under(routine, changes["parent"])}
+    before = {field: getattr(routine, field) for field in changes}
+    reschedules = not SCHEDULE_FIELDS.isdisjoint(changes)
+    if reschedules:
+        leave_behind(routine, state, edit.now, owed_reason(routine, Reason.SUPERSEDED))
+    for field, value in changes.items():
+        setattr(routine, field, value)
+    _save(edit, changes)
+    if "depth" in changes:
+        family.move_descendants(routine.pk, routine.depth)
+    if reschedules:
+        _reschedule(edit)
+    edit.record(ChangeKind.UPDATED, before=before, after=changes)
+
+
+def owed_reason(routine: Routine, otherwise: Reason) -> Reason:
+    """Why slots that are owed will not fire: what kept them from firing so far counts first."""
+    return LEFT_BEHIND.get(RoutineStatus(routine.status), otherwise)
+
+
+def _save(edit: Edit, changes: dict[str, Any]) -> None:
+    """Compare-and-set on the version: it also holds against writers that do not take the state's lock."""
+    routine = edit.routine
+    stored = Routine.objects.using(ledger_alias()).filter(pk=routine.pk, version=routine.version)
+    try:
+        with transaction.atomic(using=ledger_alias()):
+            won = stored.update(**changes, version=routine.version + 1, updated_at=edit.now)
+    except IntegrityError:
+        if "name" in changes:
+            refuse_duplicate(changes["name"])
+        raise
+    if not won:
+        raise StaleVersion("version", routine.version, f"{routine.name} was changed meanwhile: read it again")
+    routine.version += 1
+
+
+def _reschedule(edit: Edit) -> None:
+    routine, state = edit.routine, edit.state
+    if routine.trigger_kind == TriggerKind.INTERVAL and routine.start_at is not None:
+        state.last_slot = None  # the slots of an interval are counted from its start
+    plan_slots(routine, state, edit.now)
+    edit.save_state()

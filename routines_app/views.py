@@ -1,0 +1,134 @@
+"""Login-protected views for a project's own pages: run now, pause, resume, and the newest runs.
+
+They answer with JSON, or with a redirect to `next` when the form has one. Posting needs the CSRF token, and each verb
+the same permission as in the admin: `run_routine`, `pause_routine`, and `view_routine` to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_required, permission_required
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.utils.dateparse import parse_datetime
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.timezone import is_naive, make_aware
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_protect
+from django.views.decorators.http import require_GET, require_POST
+
+from routines_app import service
+from routines_app.core.errors import InvalidValue, NotAllowed, NotFound, RoutineError
+from routines_app.models import RoutineRun
+
+MOST_RUNS = 100
+STATUS_CODES: dict[type[RoutineError], int] = {NotFound: 404, NotAllowed: 409}
+
+View = Callable[..., HttpResponse]
+
+
+def told_as_json(view: View) -> View:
+    """What the service refuses becomes an answer that names the field."""
+
+    @wraps(view)
+    def answered(request: HttpRequest, routine: str) -> HttpResponse:
+        try:
+            return view(request, routine)
+        except RoutineError as refused:
+            status = next((code for kind, code in STATUS_CODES.items() if isinstance(refused, kind)), 400)
+            return JsonResponse({"error": str(refused), "field": refused.field}, status=status)
+
+    return answered
+
+
+def verb(permission: str) -> Callable[[View], View]:
+    """A POST that only people with the permission may send, from a page of ours."""
+
+    def made(view: View) -> View:
+        allowed = permission_required(f"routines.{permission}", raise_exception=True)(told_as_json(view))
+        return require_POST(csrf_protect(login_required(allowed)))
+
+    return made
+
+
+@verb("run_routine")
+def run(request: HttpRequest, routine: str) -> HttpResponse:
+    """Run now. `idempotency_key` makes a repeated post return the same run."""
+    key = request.POST.get("idempotency_key") or None
+    asked = service.run_now(routine, idempotency_key=key, requested_by=request.user.get_username())
+    return _answer(request, {"run": as_json(asked)}, status=201)
+
+
+@verb("pause_routine")
+def pause(request: HttpRequest, routine: str) -> HttpResponse:
+    """Pause, with an optional `reason` and `until` (ISO 8601)."""
+    paused = service.pause_routine(
+        routine,
+        until=_moment(request.POST.get("until", "")),
+        reason=request.POST.get("reason", ""),
+        actor=request.user.get_username(),
+    )
+    return _answer(request, {"routine": paused.name, "status": paused.status})
+
+
+@verb("pause_routine")
+def resume(request: HttpRequest, routine: str) -> HttpResponse:
+    """Resume; `release` says what becomes of the pause's slots: SKIP, LAST or ALL."""
+    resumed = service.resume_routine(
+        routine,
+        release=request.POST.get("release", "SKIP"),
+        reason=request.POST.get("reason", ""),
+        actor=request.user.get_username(),
+    )
+    return _answer(request, {"routine": resumed.name, "status": resumed.status})
+
+
+@require_GET
+@never_cache
+@login_required
+@permission_required("routines.view_routine", raise_exception=True)
+@told_as_json
+def runs(request: HttpRequest, routine: str) -> HttpResponse:
+    """The newest runs; `limit` says how many, at most 100."""
+    given = request.GET.get("limit", "10")
+    if not (given.isascii() and given.isdigit() and 1 <= int(given) <= MOST_RUNS):
+        raise InvalidValue("limit", given, f"give a whole number between 1 and {MOST_RUNS}")
+    return JsonResponse({"runs": [as_json(one) for one in service.list_runs(routine, limit=int(given))]})
+
+
+def as_json(run: RoutineRun) -> dict[str, Any]:
+    """What a page needs to know about a run: no arguments and no results, those may be secret."""
+    return {
+        "id": str(run.pk),
+        "status": run.status,
+        "reason": run.reason,
+        "trigger": run.trigger,
+        "attempt": run.attempt,
+        "scheduled_for": run.scheduled_for,
+        "started_at": run.started_at,
+        "completed_at": run.completed_at,
+        "progress": run.progress,
+        "active": run.is_active,
+    }
+
+
+def _answer(request: HttpRequest, facts: dict[str, Any], status: int = 200) -> HttpResponse:
+    target = request.POST.get("next", "")
+    if target and url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure()):
+        return HttpResponseRedirect(target)
+    return JsonResponse(facts, status=status)
+
+
+def _moment(text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        found = parse_datetime(text)
+    except ValueError:
+        found = None
+    if found is None:
+        raise InvalidValue("until", text, "give a date and time such as 2030-01-31T18:00:00+01:00")
+    return make_aware(found) if is_naive(found) else found

@@ -1,0 +1,20 @@
+"""The Celery app of the tests: what `celery -A tests.acceptance.app beat|worker` loads."""
+
+from __future__ import annotations
+
+import os
+
+from celery import Celery
+
+import project  # noqa: F401 - its own app, made when the URLs are loaded, must not become the current one after ours
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+
+app = Celery("routines-tests")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.conf.imports = ("tests.acceptance.tasks",)
+app.autodiscover_tasks()
+app.set_default()
+
+if {"ROUTINES_CRASH_AT", "ROUTINES_TICK_LOG", "ROUTINES_LOST_SECONDS"} & os.environ.keys():
+    import tests.acceptance.crash  # noqa: F401 - this process is meant to crash at a named point, or to be watched

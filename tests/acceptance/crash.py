@@ -1,0 +1,169 @@
+"""Named crash points, for processes that a test starts with ROUTINES_CRASH_AT=point:SIGNAL.
+
+The package has no hooks for tests: the functions that a point stands before or after are replaced here, in the process
+that is to crash. It writes down what it held at that moment and sends itself the signal, once. ROUTINES_TICK_LOG names
+a file to which a beat writes how long each of its ticks took; ROUTINES_LOST_SECONDS makes it miss messages sooner.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from celery.signals import beat_init, worker_process_init
+
+
+class CrashPoint:
+    """Sends the signal the first time it is reached with something at stake."""
+
+    def __init__(self, name: str, number: signal.Signals) -> None:
+        self.name = name
+        self.number = number
+        self.reached = False
+
+    def reach(self, keys: Iterable[object]) -> None:
+        held = [str(key) for key in keys]
+        if self.reached or not held:
+            return
+        self.reached = True
+        log = Path(os.environ["ROUTINES_BODY_LOG"]).with_name("crashes.jsonl")
+        facts = {
+            "point": self.name,
+            "pid": os.getpid(),
+            "wall": time.time(),
+            "monotonic": time.monotonic(),
+            "keys": held,
+        }
+        with log.open("a") as stream:
+            stream.write(json.dumps(facts) + "\n")
+        os.kill(os.getpid(), self.number)
+
+
+def install(**_: Any) -> None:
+    """Replace what the asked-for point is about, in this process."""
+    text = os.environ.get("ROUTINES_CRASH_AT", "")
+    if text:
+        name, _, number = text.partition(":")
+        POINTS[name](CrashPoint(name, signal.Signals[number]))
+    if os.environ.get("ROUTINES_TICK_LOG"):
+        time_ticks(Path(os.environ["ROUTINES_TICK_LOG"]))
+    if os.environ.get("ROUTINES_LOST_SECONDS"):
+        miss_messages_after(timedelta(seconds=float(os.environ["ROUTINES_LOST_SECONDS"])))
+
+
+def inside_claim(point: CrashPoint) -> None:
+    """Rows and states are written, the commit has not happened."""
+    from routines_app.protocol import claim
+
+    write_states = claim.write_states
+
+    def crash_after(states: Any) -> None:
+        write_states(states)
+        point.reach(state.routine_id for state in states)
+
+    claim.write_states = crash_after
+
+
+def before_publish(point: CrashPoint) -> None:
+    """The claim is committed, nothing is in the broker."""
+    from routines_app.protocol import dispatch
+
+    send = dispatch.send
+
+    def crash_before(messages: Any) -> bool:
+        point.reach(message.run_id for message in messages)
+        return send(messages)
+
+    dispatch.send = crash_before
+
+
+def before_stamp(point: CrashPoint) -> None:
+    """The messages are in the broker, the rows do not say so."""
+    from routines_app.protocol import dispatch
+
+    stamp = dispatch.stamp
+
+    def crash_before(run_ids: Any, now: Any) -> int:
+        point.reach(run_ids)
+        return stamp(run_ids, now)
+
+    dispatch.stamp = crash_before
+
+
+def before_start(point: CrashPoint) -> None:
+    """The worker has taken the message, and acknowledged it; the row is still PENDING."""
+    from routines_app.protocol import start as module
+
+    start = module.start
+
+    def crash_before(run_id: Any, *args: Any, **kwargs: Any) -> Any:
+        point.reach([run_id])
+        return start(run_id, *args, **kwargs)
+
+    replace_everywhere(start, crash_before)
+
+
+def before_finish(point: CrashPoint) -> None:
+    """The body has returned; the ledger does not know it."""
+    from routines_app.protocol import finish as module
+
+    finish = module.finish
+
+    def crash_before(run: Any, *args: Any, **kwargs: Any) -> Any:
+        point.reach([run.id])
+        return finish(run, *args, **kwargs)
+
+    replace_everywhere(finish, crash_before)
+
+
+def replace_everywhere(old: Callable[..., Any], new: Callable[..., Any]) -> None:
+    """In every module of the package that has imported the function by name."""
+    import sys
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("routines_app"):
+            for attribute, value in list(vars(module).items()):
+                if value is old:
+                    setattr(module, attribute, new)
+
+
+POINTS: dict[str, Callable[[CrashPoint], None]] = {
+    "inside-claim": inside_claim,
+    "before-publish": before_publish,
+    "before-stamp": before_stamp,
+    "before-start": before_start,
+    "before-finish": before_finish,
+}
+
+
+def miss_messages_after(first: timedelta) -> None:
+    """Be impatient: the first look at a message that may be lost is usually after 45 s."""
+    from routines_app.protocol import dispatch, lost_messages
+
+    dispatch.LOST_AFTER = lost_messages.FIRST_LOOK = first
+
+
+def time_ticks(path: Path) -> None:
+    """One number per pass of the beat: the seconds that it took, waiting not included."""
+    from routines_app.beat.loop import BeatLoop
+
+    look = BeatLoop._guarded_look
+
+    def timed(self: BeatLoop) -> float:
+        began = time.monotonic()
+        wait = look(self)
+        with path.open("a") as stream:
+            stream.write(f"{time.monotonic() - began:.4f}\n")
+        return wait
+
+    BeatLoop._guarded_look = timed  # type: ignore[method-assign]
+
+
+beat_init.connect(install, weak=False)
+worker_process_init.connect(install, weak=False)

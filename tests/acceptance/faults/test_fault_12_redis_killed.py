@@ -1,0 +1,43 @@
+"""Fault 12: Redis killed for 10 s, without persistence: everything PENDING arrives; no body runs twice."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from routines_app import service
+from routines_app.models import RoutineRun
+from tests.acceptance.fault import NOTE, SLEEPY, Fault
+from tests.acceptance.stack import Stack
+
+AWAY_SECONDS = 10
+LOST_SECONDS = 45  # a message is first missed this long after it was published
+
+
+@pytest.mark.slow
+def test_fault_12_what_was_in_a_killed_redis_arrives_all_the_same(stack: Stack, fault: Fault) -> None:
+    """Queued messages and leases are gone; the rows bring them back, once each."""
+    stack.worker(concurrency=1)
+    stack.beat()
+    for number in range(3):
+        service.create_routine(f"note {number}", task=NOTE, every="2s")
+    service.create_routine("alone", task=SLEEPY, args=[1.5], every="2s", concurrency_policy="FORBID")
+    # A burst that one slow child cannot take: what it leaves is in Redis when that dies.
+    for number in range(8):
+        service.run_now(service.create_routine(f"burst {number}", task=SLEEPY, args=[0.8]))
+    stack.wait_until(lambda: RoutineRun.objects.filter(status="SUCCESS").count() >= 3, 30, "nothing runs")
+
+    stack.redis.kill()
+    time.sleep(AWAY_SECONDS)  # the fault's own length
+    stack.redis.start()
+    back = datetime.now(UTC)
+
+    owed = RoutineRun.objects.filter(scheduled_for__lte=back, status__in=["PENDING", "RUNNING"])
+    stack.wait_until(lambda: not owed.exists(), LOST_SECONDS + 60, f"still waiting: {list(owed.values())[:3]}")
+
+    took = (datetime.now(UTC) - back).total_seconds()
+    fault.recovered(took, LOST_SECONDS + 45, "12: everything that a killed Redis held has run")
+    assert not RoutineRun.objects.filter(status="FAILED").exists()
+    fault.balances(stack, until=back)

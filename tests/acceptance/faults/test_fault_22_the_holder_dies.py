@@ -1,0 +1,34 @@
+"""Fault 22: the holder of a FORBID routine dies: skips are recorded; free within 40 s."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from routines_app import service
+from routines_app.models import RoutineRun
+from tests.acceptance.fault import SLEEPY, Fault
+from tests.acceptance.stack import Stack
+
+
+@pytest.mark.slow
+def test_fault_22_a_forbid_routine_is_free_again_after_its_holder_died(stack: Stack, fault: Fault) -> None:
+    """Every slot until then is SKIPPED with the reason; then the dead run is tried again."""
+    stack.beat()
+    worker = stack.worker()
+    service.create_routine("alone", task=SLEEPY, args=[2], every="4s", concurrency_policy="FORBID", retry_delay_ms=0)
+    stack.wait_until(lambda: stack.bodies("alone"), 30, "it did not start")
+    worker.kill9()
+    killed_at, died = time.monotonic(), datetime.now(UTC)
+    known = len(stack.bodies("alone"))
+
+    stack.worker()
+    stack.wait_until(lambda: len(stack.bodies("alone")) > known, 60, "it was never free again")
+
+    took = stack.bodies("alone")[known].started - killed_at
+    fault.recovered(took, 40, "22: a FORBID routine is free again after its holder died")
+    skipped = RoutineRun.objects.filter(scheduled_for__gt=died, status="SKIPPED", reason="overlap")
+    assert skipped.count() >= took // 4 - 1
+    fault.balances(stack, until=died)

@@ -1,0 +1,69 @@
+"""Fault 30: SQLite with beat, two workers and the admin writing: nobody sees `database is locked`."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime, timedelta
+from http.cookiejar import CookieJar
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, OpenerDirector, build_opener
+
+import pytest
+from django.contrib.auth.models import User
+
+from routines_app import service
+from routines_app.models import Pool, RoutineRun
+from tests.acceptance.conftest import StackFactory
+from tests.acceptance.fault import NOTE, SLEEPY, Fault
+
+WRITING_SECONDS = 15
+
+
+class Admin:
+    """Somebody who works in the admin, over HTTP."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.cookies = CookieJar()
+        self.opener: OpenerDirector = build_opener(HTTPCookieProcessor(self.cookies))
+
+    def post(self, path: str, **fields: str) -> str:
+        token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', self.get(path))
+        assert token is not None, path
+        body = urlencode(fields | {"csrfmiddlewaretoken": token[1]}).encode()
+        return self.opener.open(self.address + path, body, timeout=30).read().decode()
+
+    def get(self, path: str) -> str:
+        return self.opener.open(self.address + path, timeout=30).read().decode()
+
+
+@pytest.mark.slow
+def test_fault_30_beat_workers_and_admin_share_a_sqlite_file(make_stack: StackFactory, fault: Fault) -> None:
+    """All of them write for a while; every write succeeds, and the ledger balances."""
+    stack = make_stack(database="sqlite")
+    User.objects.create_superuser("admin", password="admin")
+    for number in range(20):
+        policy = ("ALLOW", "FORBID", "REPLACE")[number % 3]
+        service.create_routine(f"tick {number}", task=NOTE, every=1000 + 50 * number, concurrency_policy=policy)
+    service.create_routine("slow", task=SLEEPY, args=[3], every="2s", concurrency_policy="FORBID")
+    stack.worker()
+    stack.worker()
+    stack.beat()
+    _, address = stack.web()
+    admin = Admin(address)
+    admin.post("/admin/login/?next=/admin/", username="admin", password="admin")
+
+    began, writes = time.monotonic(), 0
+    slowest = 0.0
+    while time.monotonic() - began < WRITING_SECONDS:
+        write_began = time.monotonic()
+        admin.post("/admin/routines/pool/add/", name=f"pool {writes}", max_concurrent="3")
+        slowest, writes = max(slowest, time.monotonic() - write_began), writes + 1
+
+    fault.recovered(slowest, 10, f"30: the slowest of {writes} writes in the admin, beside a beat and two workers")
+    assert Pool.objects.count() == writes > 5
+    assert RoutineRun.objects.filter(status="SUCCESS").count() > 50
+    for process in stack.processes:
+        assert "database is locked" not in process.log()
+    fault.balances(stack, until=datetime.now(UTC) - timedelta(seconds=5))

@@ -1,0 +1,112 @@
+"""The wheel that people install: what is in it, and that it works where nothing else of this repository is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.databases import ROOT
+from tests.processes import wait_for
+
+PROJECT = Path(__file__).parent / "wheel_project.py"
+CLEAN = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built with the locked build backend, as a release would be."""
+    directory = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(directory), str(ROOT))
+    (built,) = directory.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with the wheel in it, and its dependencies borrowed from the one that runs the tests.
+
+    A plain .pth file would also bring this repository in, by its editable install; a list of the installed
+    packages does not.
+    """
+    directory = tmp_path_factory.mktemp("clean")
+    run(sys.executable, "-m", "venv", "--without-pip", str(directory))
+    python = directory / "bin" / "python"
+    packages = Path(run(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    for installed in Path(sysconfig.get_path("purelib")).iterdir():
+        if "routines" not in installed.name and installed.suffix != ".pth":
+            (packages / installed.name).symlink_to(installed)
+    run(sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", str(wheel))
+    return python
+
+
+def test_the_wheel_holds_the_package_and_what_it_reads(wheel: Path) -> None:
+    """Every file of the package that is not a cache is in it: templates, static files, Lua, SQL, migrations."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+
+    assert {name for name in package_files() if name not in names} == set()
+    assert "routines_app/py.typed" in names
+    assert "routines_app/migrations/0001_initial.py" in names
+
+
+def test_the_wheel_holds_nothing_else(wheel: Path) -> None:
+    """The demo project and the tests stay at home."""
+    tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"routines_app"}
+
+
+def test_celery_finds_the_scheduler_by_its_entry_point(python: Path, tmp_path: Path) -> None:
+    """`-S routines` works because the wheel says so."""
+    code = "from importlib.metadata import entry_points as e; print(*e(group='celery.beat_schedulers'))"
+
+    assert "routines_app.beat.scheduler:RoutinesScheduler" in run(str(python), "-c", code, cwd=tmp_path)
+
+
+def test_a_routine_runs_from_the_installed_wheel(python: Path, tmp_path: Path) -> None:
+    """A project of one file migrates, creates a routine and runs it inline."""
+    project = tmp_path / "wheel_project.py"
+    project.write_text(PROJECT.read_text())
+
+    printed = run(str(python), str(project), cwd=tmp_path)
+
+    assert printed.splitlines()[-1] == "SUCCESS 5"
+
+
+def test_a_beat_starts_from_the_installed_wheel(python: Path, tmp_path: Path) -> None:
+    """`celery beat -S routines` comes up and ends cleanly where only the wheel is installed."""
+    (tmp_path / "wheel_project.py").write_text(PROJECT.read_text())
+    run(str(python), "wheel_project.py", cwd=tmp_path)
+    log = tmp_path / "beat.log"
+    command = [str(python), "-m", "celery", "-A", "wheel_project", "beat", "-S", "routines", "-l", "INFO"]
+    with log.open("wb") as output:
+        beat = subprocess.Popen(command, cwd=tmp_path, env=CLEAN, stdout=output, stderr=subprocess.STDOUT)
+
+    try:
+        started = "beat: Starting"
+        wait_for(lambda: started in log.read_text() or beat.poll() is not None, 20, "the beat did not start")
+        beat.terminate()
+        assert beat.wait(10) == 0, log.read_text()
+        assert started in log.read_text()
+    finally:
+        beat.kill()
+        beat.wait()
+
+
+def package_files() -> list[str]:
+    listed = run("git", "ls-files", "routines_app", cwd=ROOT).splitlines()
+    return [name for name in listed if (ROOT / name).exists()]
+
+
+def run(*command: str, cwd: Path | None = None) -> str:
+    environment = os.environ if cwd is None else CLEAN
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
+    return done.stdout

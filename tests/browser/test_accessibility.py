@@ -1,0 +1,57 @@
+"""Nothing serious for axe-core on any page, in either theme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import User
+from django.urls import reverse
+from playwright.sync_api import Page
+
+from routines_app.models import RoutineRun
+from tests.browser.scenes import a_working_day
+
+SERIOUS = {"serious", "critical"}
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_no_page_has_a_serious_finding(
+    open_page: Callable[..., Page], make_user: Callable[..., User], dark: bool
+) -> None:
+    """Our own parts of each page are usable by everyone; the stock admin around them is Django's."""
+    routine = a_working_day()
+    run = RoutineRun.objects.get(status="RUNNING")
+    failed = RoutineRun.objects.filter(status="FAILED").first()
+    assert failed is not None
+    addresses = [
+        reverse("admin:routines_routine_changelist"),
+        reverse("admin:routines_routine_overview", args=[routine.pk]),
+        reverse("admin:routines_routine_change", args=[routine.pk]),
+        reverse("admin:routines_routine_verb", args=[routine.pk, "pause"]),
+        reverse("admin:routines_routinerun_changelist"),
+        reverse("admin:routines_routinerun_change", args=[run.pk]),
+        reverse("admin:routines_routinerun_change", args=[failed.pk]),
+        reverse("admin:routines_fleet"),
+        reverse("admin:routines_pool_changelist"),
+        "/shop/",
+    ]
+    # axe is put into the page as an inline script, which is just what the policy forbids.
+    page = open_page(make_user(), addresses[0], bypass_csp=True, dark=dark)
+    found = {address: _serious(page, address) for address in addresses}
+    assert {address: findings for address, findings in found.items() if findings} == {}
+
+
+def _serious(page: Page, address: str) -> list[str]:
+    page.goto(address)
+    if page.locator("[data-preview]").count():
+        page.locator("[data-preview] table").wait_for()
+    response: Any = Axe().run(page, context={"include": [["main"]]}).response
+    return [
+        f"{violation['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
+        for violation in response["violations"]
+        if violation["impact"] in SERIOUS
+        for node in violation["nodes"][:3]
+    ]

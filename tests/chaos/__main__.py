@@ -1,0 +1,83 @@
+"""`python -m tests.chaos --minutes 10 --seed 1`: break everything for a while, let it settle, and judge."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from random import Random
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+
+import django
+
+django.setup()
+
+import tests.acceptance.app  # noqa: E402, F401 - becomes Celery's current app
+from tests.acceptance.stack import Stack  # noqa: E402
+from tests.chaos.fleet import create_fleet  # noqa: E402
+from tests.chaos.nemesis import BEATS, WORKERS, Nemesis  # noqa: E402
+from tests.chaos.settling import settle  # noqa: E402
+from tests.oracle import judge  # noqa: E402
+
+ROUTINES = 500
+# Everything that waits for silence is three times as impatient as usual: more happens in a minute.
+IMPATIENT = {
+    "LEASE_SECONDS": 10,
+    "HEARTBEAT_SECONDS": 3,
+    "ORPHAN_SECONDS": 8,
+    "REPLACE_GRACE_SECONDS": 8,
+    "STOP_GRACE_SECONDS": 2,
+    "NODE_SECONDS": 10,
+}
+
+
+def main() -> int:
+    options = parsed()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="routines-chaos-") as directory:
+        stack = Stack(Path(directory), own_postgres=True, settings={"ROUTINES": IMPATIENT})
+        try:
+            return run(stack, options, began)
+        finally:
+            stack.dispose()
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--routines", type=int, default=ROUTINES)
+    parser.add_argument("--verbose", action="store_true", help="tell each act")
+    return parser.parse_args()
+
+
+def run(stack: Stack, options: argparse.Namespace, began: float) -> int:
+    def tell(text: str) -> None:
+        if options.verbose:
+            print(f"{time.monotonic() - began:7.1f} s  {text}", flush=True)
+
+    random = Random(options.seed)
+    names = create_fleet(random, options.routines)
+    nemesis = Nemesis(stack, random, names, tell)
+    nemesis.start()
+    print(f"chaos: {len(names)} routines, {BEATS} beats, {WORKERS} workers, seed {options.seed}", flush=True)
+    nemesis.rage(options.minutes * 60)
+    unsettled = settle(nemesis, names, tell)
+    verdict = judge(stack.bodies, settled=True)
+    print(verdict.page())
+    print("faults injected     " + ", ".join(f"{kind} {count}" for kind, count in sorted(nemesis.injected.items())))
+    print(f"took                {time.monotonic() - began:.0f} s")
+    if unsettled:
+        print(f"NOT SETTLED: {unsettled}")
+    if not verdict.balances or unsettled:
+        print(stack.logs())
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

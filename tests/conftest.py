@@ -1,0 +1,80 @@
+"""The servers of a test run, and what every test may ask for."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from tests.processes import answers
+from tests.servers import MARIADB_PORT, RABBITMQ_PORT, SharedServers
+
+SERVERS = SharedServers()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    import tests.acceptance.app  # noqa: F401 - becomes Celery's current app, with the tests' tasks registered
+
+    if hasattr(config, "workerinput") or config.option.collectonly or asks_only_for_unit_tests(config):
+        return
+    atexit.register(SERVERS.dispose)
+    # A terminated run (a CI time-out) cleans up as an interrupted one does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    SERVERS.start()
+
+
+def pytest_unconfigure() -> None:
+    SERVERS.dispose()
+
+
+def pytest_report_header() -> str:
+    return f"database: {database()}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that need a service which does not install from PyPI say so when it is not there."""
+    for marker, port in (("mariadb", MARIADB_PORT), ("rabbitmq", RABBITMQ_PORT)):
+        marked = [item for item in items if item.get_closest_marker(marker)]
+        if marked and not answers(port):
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=f"nothing answers on 127.0.0.1:{port} ({marker})"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the fault tests measured, in the order of FAULTS."""
+    reports = [*terminalreporter.stats.get("passed", []), *terminalreporter.stats.get("failed", [])]
+    told = [value for report in reports for name, value in report.user_properties if name == "recovery"]
+    if told:
+        terminalreporter.section("recovery times")
+        for line in sorted(told, key=lambda line: int(line.partition(")")[2].partition(":")[0])):
+            terminalreporter.write_line(line)
+
+
+def database() -> str:
+    return os.environ.get("ROUTINES_TEST_DATABASE", "postgresql")
+
+
+def asks_only_for_unit_tests(config: pytest.Config) -> bool:
+    return all("tests/unit" in os.path.abspath(argument.split("::")[0]) for argument in config.args)
+
+
+@pytest.fixture
+def redis_url() -> str:
+    """This test worker's own database in the run's shared Redis, empty."""
+    from django.conf import settings
+
+    url: str = settings.REDIS_URL
+    with redis.Redis.from_url(url) as client:
+        client.flushdb()
+    return url
+
+
+@pytest.fixture
+def redis_client(redis_url: str) -> Iterator[redis.Redis]:
+    """A client of that empty Redis database."""
+    with redis.Redis.from_url(redis_url, decode_responses=True) as client:
+        yield client

@@ -1,0 +1,116 @@
+"""Who has only view sees everything and can press nothing; each verb has a permission of its own."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from routines_app import service
+from routines_app.admin.verbs import VERBS
+from routines_app.models import Routine, RoutineRun
+from routines_app.protocol import clock
+from tests.browser.scenes import a_working_day, ended, make_routine, make_run
+from tests.integration.admin.conftest import Login
+from tests.integration.admin.pages import act, list_url, overview_url, run_url, verb_url
+
+
+def test_a_viewer_sees_every_page(viewer: Client) -> None:
+    """View is enough to look at everything."""
+    routine = a_working_day()
+    run = RoutineRun.objects.filter(status="RUNNING").get()
+    addresses = [list_url(), overview_url(routine), run_url(run), run_url(run, "live")]
+    addresses += [reverse("admin:routines_fleet"), reverse("admin:routines_fleet_live")]
+    addresses += [reverse("admin:routines_routinerun_changelist"), reverse("admin:routines_pool_changelist")]
+    assert {viewer.get(address).status_code for address in addresses} == {200}
+
+
+def test_a_viewer_finds_no_button(viewer: Client) -> None:
+    """No verb is offered on the page of a routine or of a run, and no action in the list."""
+    routine = make_routine()
+    page = viewer.get(overview_url(routine))
+    assert page.context["verbs"] == {}
+    assert "/do/" not in page.content.decode()
+    run = make_run(routine, at=clock.now())
+    page = viewer.get(run_url(run))
+    assert not any(page.context[may] for may in ("may_cancel", "may_run", "may_retry"))
+    assert "_selected_action" not in viewer.get(list_url()).content.decode()
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_a_viewer_cannot_press_a_verb(viewer: Client, verb: str) -> None:
+    """Knowing the address is not enough."""
+    routine = make_routine()
+    assert viewer.post(verb_url(routine, verb)).status_code == 403
+    assert viewer.get(verb_url(routine, verb)).status_code == 403
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_a_verb_needs_its_own_permission_and_no_other(login: Login, verb: str) -> None:
+    """The permission of the verb opens its page; all the others together do not."""
+    routine = make_routine()
+    needed = VERBS[verb].permission
+    others = {one.permission for one in VERBS.values()} - {needed}
+    assert login("view_routine", needed, name="with").get(verb_url(routine, verb)).status_code in (200, 302)
+    assert login("view_routine", *others, name="without").get(verb_url(routine, verb)).status_code == 403
+
+
+def test_a_list_action_needs_the_permission_of_its_verb(login: Login) -> None:
+    """Someone who may pause but not run cannot run by posting the action."""
+    routine = make_routine()
+    client = login("view_routine", "pause_routine")
+    act(client, "run", routine)
+    assert not RoutineRun.objects.exists()
+    act(client, "pause", routine, confirmed="1")
+    assert Routine.objects.get().status == "PAUSED"
+
+
+@pytest.mark.parametrize("page", ["cancel", "retry"])
+def test_cancel_and_retry_are_walled(viewer: Client, page: str) -> None:
+    """The verbs of a run need cancel_routinerun and run_routine."""
+    run = make_run(make_routine(), at=clock.now())
+    assert viewer.post(run_url(run, page)).status_code == 403
+
+
+def test_who_may_not_view_sees_nothing(login: Login) -> None:
+    """Staff without a permission gets no page."""
+    routine = make_routine()
+    client = login()
+    addresses = [
+        list_url(),
+        overview_url(routine),
+        reverse("admin:routines_fleet"),
+        run_url(ended(routine, clock.now())),
+    ]
+    assert {client.get(address).status_code for address in addresses} == {403}
+
+
+def test_a_viewer_is_sent_from_the_form_to_the_page(viewer: Client) -> None:
+    """Django's read-only form would show secrets; the page shows them masked."""
+    routine = make_routine(kwargs={"password": "hunter2"})
+    response = viewer.get(reverse("admin:routines_routine_change", args=[routine.pk]), follow=True)
+    assert response.redirect_chain[-1][0] == overview_url(routine)
+    assert "hunter2" not in response.content.decode()
+
+
+def test_a_viewer_cannot_ask_for_previews(viewer: Client) -> None:
+    """The preview belongs to the form."""
+    assert viewer.post(reverse("admin:routines_routine_preview")).status_code == 403
+
+
+def test_runs_cannot_be_changed_or_deleted_by_anyone(operator: Client) -> None:
+    """The ledger is written by the machinery only."""
+    run = ended(make_routine(), clock.now())
+    assert operator.get(reverse("admin:routines_routinerun_delete", args=[run.pk])).status_code == 403
+    assert operator.get(reverse("admin:routines_routinerun_add")).status_code == 403
+    assert operator.get(reverse("admin:routines_routine_delete", args=[run.routine_id])).status_code == 403
+
+
+def test_a_pool_in_use_cannot_be_deleted(operator: Client) -> None:
+    """Its routines and runs would lose their ceiling; an unused one can go."""
+    from routines_app.models import Pool
+
+    used, free = Pool.objects.create(name="used", max_concurrent=1), Pool.objects.create(name="free", max_concurrent=1)
+    service.create_routine("r", task="tests.acceptance.tasks.note", pool=used)
+    assert operator.get(reverse("admin:routines_pool_delete", args=[used.pk])).status_code == 403
+    assert operator.get(reverse("admin:routines_pool_delete", args=[free.pk])).status_code == 200

@@ -1,0 +1,154 @@
+"""The live preview: words, fires, warnings, and what would change."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from routines_app.admin.daylight import daylight_warnings
+from routines_app.core.triggers import CronTrigger
+from routines_app.models import Node, Routine
+from routines_app.protocol import clock
+from tests.browser.scenes import ended, make_routine
+
+BASE = {
+    "trigger_kind": "CRON",
+    "cron": "0 9 * * 1-5",
+    "timezone": "Europe/Paris",
+    "task": "tests.acceptance.tasks.note",
+    "viewer_timezone": "America/New_York",
+}
+
+
+def preview(client: Client, routine: Routine | None = None, **typed: str) -> dict[str, Any]:
+    data = BASE | {"routine": str(routine.pk) if routine else ""} | typed
+    answer: dict[str, Any] = client.post(reverse("admin:routines_routine_preview"), data).json()
+    answer["text"] = " ".join(answer["html"].split())
+    return answer
+
+
+def test_the_preview_says_the_schedule_in_words(operator: Client) -> None:
+    """The same words as in the list."""
+    assert "At 09:00, Monday to Friday, Europe/Paris" in preview(operator)["text"]
+
+
+def test_the_preview_shows_ten_fires_in_both_timezones(operator: Client) -> None:
+    """Nine o'clock in Paris is three in New York, most days of the year."""
+    html = preview(operator)["text"]
+    assert html.count(", 09:00</td>") == 10
+    assert html.count("<tr>") == 11
+    assert "Yours: America/New_York" in html
+
+
+@pytest.mark.parametrize(
+    ("typed", "field"),
+    [
+        ({"cron": "nope"}, "cron"),
+        ({"cron": ""}, "cron"),
+        ({"cron": "0 0 30 2 *"}, "cron"),
+        ({"timezone": "Mars/Olympus"}, "timezone"),
+        ({"trigger_kind": "INTERVAL", "interval_ms": "often"}, "interval_ms"),
+        ({"start_at": "2030-01-02T00:00", "end_at": "2030-01-01T00:00"}, "end_at"),
+        ({"start_at": "yesterday"}, "start_at"),
+    ],
+)
+def test_what_is_wrong_is_told_while_typing(operator: Client, typed: dict[str, str], field: str) -> None:
+    """Half-typed input gets an error at its field, and no fires."""
+    answer = preview(operator, **typed)
+    assert set(answer["errors"]) == {field}
+    assert "<table" not in answer["html"]
+
+
+def test_an_interval_counts_on_from_the_saved_anchor(operator: Client) -> None:
+    """The preview shows the fires that saving would plan."""
+    routine = make_routine(interval_ms=3_600_000)
+    answer = preview(operator, routine, trigger_kind="INTERVAL", interval_ms="30m", timezone="UTC")
+    first = routine.created_at + timedelta(minutes=30)
+    assert first.strftime("%H:%M:%S") in answer["text"]
+
+
+def test_a_schedule_that_ends_before_its_next_slot_never_fires(operator: Client) -> None:
+    """Saving is possible, but the person is told."""
+    assert "Never fires" in preview(operator, end_at="2020-01-01T00:00")["text"]
+
+
+def test_an_unregistered_task_is_told(operator: Client) -> None:
+    """The web process knows the registered tasks."""
+    assert "Task not registered: nowhere.task" in preview(operator, task="nowhere.task")["text"]
+
+
+def test_a_queue_that_no_worker_consumes_is_told(operator: Client) -> None:
+    """Workers report their queues; a silent worker does not count."""
+    assert "No worker consumes queue mail: no worker is running" in preview(operator, queue="mail")["text"]
+    node = _worker(["celery"])
+    assert "No worker consumes queue mail." in preview(operator, queue="mail")["text"]
+    assert "No worker consumes" not in preview(operator, queue="celery")["text"]
+    Node.objects.filter(pk=node.pk).update(seen_at=clock.now() - timedelta(minutes=5))
+    assert "no worker is running" in preview(operator, queue="celery")["text"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"), [("ALLOW", "will overlap"), ("FORBID", "will be skipped"), ("REPLACE", "will be replaced")]
+)
+def test_an_interval_shorter_than_the_usual_duration_is_told(operator: Client, policy: str, says: str) -> None:
+    """What it means depends on the policy."""
+    routine = make_routine(interval_ms=3_600_000)
+    for minutes in range(3):
+        ended(routine, clock.now() - timedelta(minutes=minutes), seconds=90)
+    typed = {"trigger_kind": "INTERVAL", "interval_ms": "60s", "concurrency_policy": policy}
+    text = preview(operator, routine, **typed)["text"]
+    assert "1m is shorter than its usual duration of 1m 30s" in text
+    assert says in text
+    assert "shorter" not in preview(operator, routine, **(typed | {"interval_ms": "5m"}))["text"]
+
+
+def test_a_change_is_compared_with_the_saved_version(operator: Client) -> None:
+    """The fires of the coming week, gained and lost."""
+    routine = make_routine(cron="0 9 * * *", timezone="UTC")
+    text = preview(operator, routine, cron="0 10 * * *", timezone="UTC")["text"]
+    assert "7 fires instead of 7" in text
+    assert "10:00" in text.split("New:")[1].split("Gone:")[0]
+    assert "09:00" in text.split("Gone:")[1]
+    assert "Against the saved version" not in preview(operator, routine, cron="0 9 * * *", timezone="UTC")["text"]
+
+
+def test_a_fast_schedule_is_compared_by_its_pace(operator: Client) -> None:
+    """A fire per second is not listed, it is counted as far as is sensible."""
+    routine = make_routine(cron="0 9 * * *", timezone="UTC")
+    text = preview(operator, routine, trigger_kind="INTERVAL", interval_ms="1s")["text"]
+    assert "more than 2,000 fires instead of 7" in text
+
+
+AUTUMN = datetime(2026, 9, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("cron", "says"),
+    [
+        ("*/15 * * * *", "Fires twice on 25 October 2026: 02:00 comes twice when the clock goes back."),
+        ("30 2 * * *", "On 25 October 2026 02:30 comes twice; it fires the first time only."),
+        ("30 2 * * *", "On 28 March 2027 the clock skips 02:00 to 03:00; what falls into it fires at 03:00."),
+    ],
+)
+def test_changes_of_the_clock_are_told(cron: str, says: str) -> None:
+    """Berlin goes back on 25 October and forward on 28 March."""
+    assert says in daylight_warnings(CronTrigger(expression=cron, timezone="Europe/Berlin"), AUTUMN)
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone"), [("0 9 * * *", "Europe/Berlin"), ("30 2 * * *", "UTC"), ("0 3 * * *", "Europe/Berlin")]
+)
+def test_a_schedule_that_does_not_feel_the_change_is_left_alone(cron: str, zone: str) -> None:
+    """No warning without a reason: three o'clock exists on both days."""
+    assert daylight_warnings(CronTrigger(expression=cron, timezone=zone), AUTUMN) == []
+
+
+def _worker(queues: list[str]) -> Node:
+    now = clock.now()
+    return Node.objects.create(
+        name="worker@a:1", role="worker", host="a", pid=1, queues=queues, started_at=now, seen_at=now
+    )

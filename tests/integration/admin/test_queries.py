@@ -1,0 +1,128 @@
+"""Pages ask the same number of questions however much there is to show."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from routines_app.admin import recent
+from routines_app.admin.paging import COUNTED_AT_MOST, CappedPaginator
+from routines_app.models import Pool, Routine, RoutineRun
+from routines_app.protocol import clock
+from tests.browser.scenes import a_working_day, ended, make_routine, make_run
+from tests.integration.admin.pages import list_url, overview_url, run_url
+
+SESSION = 2  # the session and the user
+
+
+def queries_of(client: Client, address: str) -> int:
+    client.get(address)  # content types and the like are remembered after the first time
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(address).status_code == 200
+    return len(captured)
+
+
+def add_routines(count: int, start: int = 0) -> None:
+    pool = Pool.objects.get_or_create(name="p", defaults={"max_concurrent": 3})[0]
+    now = clock.now()
+    for number in range(start, start + count):
+        routine = make_routine(f"routine-{number:03}", pool=pool)
+        for minutes in range(3):
+            ended(routine, now - timedelta(minutes=minutes))
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"), [("routine_changelist", 3), ("routinerun_changelist", 2), ("pool_changelist", 3)]
+)
+def test_a_list_asks_as_much_for_many_rows_as_for_few(operator: Client, page: str, expected: int) -> None:
+    """A page of a list costs a fixed number of queries: no query per row."""
+    address = reverse(f"admin:routines_{page}")
+    add_routines(2)
+    few = queries_of(operator, address)
+    add_routines(20, start=2)
+    assert queries_of(operator, address) == few == SESSION + expected
+
+
+def test_the_page_of_a_routine_asks_a_fixed_number_of_questions(operator: Client) -> None:
+    """Its runs, its changes and its plan, each once."""
+    routine = make_routine()
+    ended(routine, clock.now())
+    few = queries_of(operator, overview_url(routine))
+    for minutes in range(30):
+        ended(routine, clock.now() - timedelta(minutes=minutes))
+    assert queries_of(operator, overview_url(routine)) == few == SESSION + 8
+
+
+def test_the_page_of_a_run_asks_a_fixed_number_of_questions(operator: Client) -> None:
+    """The run, its chain, its log and the record in django-celery-results."""
+    run = ended(make_routine(), clock.now())
+    assert queries_of(operator, run_url(run)) == SESSION + 4
+
+
+def test_the_fleet_page_asks_a_fixed_number_of_questions(operator: Client) -> None:
+    """Each fact is one query, whatever the number of rows behind it."""
+    address = reverse("admin:routines_fleet")
+    add_routines(2)
+    few = queries_of(operator, address)
+    a_working_day()
+    assert queries_of(operator, address) == few == SESSION + 11
+
+
+def test_the_form_asks_a_fixed_number_of_questions(operator: Client) -> None:
+    """Parents and pools are found by autocomplete, so the form does not list them."""
+    routine = make_routine()
+    address = reverse("admin:routines_routine_change", args=[routine.pk])
+    few = queries_of(operator, address)
+    add_routines(10)
+    assert queries_of(operator, address) == few
+
+
+def test_recent_runs_are_the_same_with_and_without_lateral() -> None:
+    """The portable query and PostgreSQL's own tell the same story: the newest runs, oldest first."""
+    now = clock.now()
+    routines = [make_routine(f"r{number}") for number in range(3)]
+    for minutes in range(5):
+        ended(routines[0], now - timedelta(minutes=minutes), seconds=minutes)
+        make_run(routines[1], at=now - timedelta(minutes=minutes), status="SKIPPED", completed_at=now)
+    ids = [routine.pk for routine in routines]
+    window = list(recent._window_rows(ids, "default", 3))
+    assert [row[0] for row in window].count(ids[0]) == 3
+    if connection.vendor == "postgresql":
+        assert sorted(map(str, recent._lateral_rows(ids, "default", 3))) == sorted(map(str, window))
+    found = recent.recent_runs(ids, using="default", limit=3)
+    assert [bar.seconds for bar in found[ids[0]].bars] == [2, 1, 0]
+    assert found[ids[1]].success_rate is None
+    assert found[ids[2]].bars == ()
+
+
+def test_a_long_list_is_not_counted_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The count stops at a limit and the page says so."""
+    monkeypatch.setattr("routines_app.admin.paging.COUNTED_AT_MOST", 3)
+    for number in range(5):
+        make_routine(f"r{number}")
+    paginator = CappedPaginator(Routine.objects.order_by("name"), 2)
+    assert (paginator.count, paginator.is_capped, paginator.num_pages) == (3, True, 2)
+    assert COUNTED_AT_MOST == 10_000
+
+
+def test_a_capped_list_says_that_there_is_more(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody takes the limit for the number of rows."""
+    monkeypatch.setattr("routines_app.admin.paging.COUNTED_AT_MOST", 3)
+    add_routines(5)
+    assert "more than 3 routines" in " ".join(operator.get(list_url()).content.decode().split())
+
+
+def test_a_query_of_the_list_never_counts_all_rows(operator: Client) -> None:
+    """Every COUNT of the list stands around a limited subquery."""
+    add_routines(2)
+    with CaptureQueriesContext(connection) as captured:
+        operator.get(reverse("admin:routines_routinerun_changelist"))
+    counts = [query["sql"] for query in captured if "COUNT(" in query["sql"]]
+    assert counts
+    assert all("LIMIT" in sql for sql in counts)
+    assert RoutineRun.objects.exists()

@@ -1,0 +1,191 @@
+"""Each constraint of the database refuses what its name says, whoever writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, models, transaction
+from django.db.models import ProtectedError
+from django.db.utils import DatabaseError
+
+from routines_app.core.words import RoutineStatus, RunStatus, Source
+from routines_app.models import ChangeKind, Node, Pool, Routine, RoutineRun, RoutineState, ScheduleChange
+
+NOW = datetime(2026, 3, 2, 10, tzinfo=UTC)
+pytestmark = pytest.mark.django_db
+
+ROUTINE = {"name": "report", "task": "t"}
+CRON = ROUTINE | {"trigger_kind": "CRON", "cron": "0 * * * *"}
+
+
+def routine(**values: Any) -> Routine:
+    return Routine.objects.create(**(ROUTINE | values))
+
+
+def run(of: Routine, **values: Any) -> RoutineRun:
+    defaults = {"routine": of, "task": "t", "scheduled_for": NOW, "eligible_at": NOW, "idempotency_key": "k"}
+    return RoutineRun.objects.create(**(defaults | values))
+
+
+REFUSED_ROUTINES: list[tuple[str, dict[str, Any]]] = [
+    ("routine_status_is_known", {"status": "ASLEEP"}),
+    ("routine_trigger_is_known", {"trigger_kind": "SOMETIMES"}),
+    ("routine_priority_is_known", {"priority": "URGENT"}),
+    ("routine_concurrency_is_known", {"concurrency_policy": "MAYBE"}),
+    ("routine_catch_up_is_known", {"catch_up_policy": "SOME"}),
+    ("routine_has_what_its_trigger_needs", {"trigger_kind": "CRON"}),
+    ("routine_has_what_its_trigger_needs", {"trigger_kind": "INTERVAL"}),
+    ("routine_has_what_its_trigger_needs", {"cron": "0 * * * *"}),
+    ("routine_has_what_its_trigger_needs", {"interval_ms": 5000}),
+    ("routine_has_what_its_trigger_needs", {"trigger_kind": "CRON", "cron": "0 * * * *", "interval_ms": 5000}),
+    ("routine_interval_is_a_second_up", {"trigger_kind": "INTERVAL", "interval_ms": 999}),
+    ("routine_ends_after_it_starts", {"start_at": NOW, "end_at": NOW - timedelta(seconds=1)}),
+    ("routine_timeout_1s_to_24h", {"timeout_ms": 999}),
+    ("routine_timeout_1s_to_24h", {"timeout_ms": 86_400_001}),
+    ("routine_has_an_attempt", {"max_attempts": 0}),
+    ("routine_retry_delays_in_order", {"retry_delay_ms": 2, "retry_max_delay_ms": 1}),
+    ("routine_retry_delays_in_order", {"retry_delay_ms": -1}),
+    ("routine_min_below_max_interval", {"min_interval_ms": 2000, "max_interval_ms": 1000}),
+    ("routine_paused_until_only_when_paused", {"paused_until": NOW}),
+]
+
+
+@pytest.mark.parametrize(("name", "values"), REFUSED_ROUTINES, ids=lambda value: str(value)[:50])
+def test_a_routine_that_breaks_a_rule_is_refused(name: str, values: dict[str, Any]) -> None:
+    """The database names the rule."""
+    assert_refused(name, lambda: routine(**values))
+
+
+def test_routine_names_are_unique() -> None:
+    """Two routines of one name cannot exist."""
+    routine()
+    assert_refused("name", lambda: routine())
+
+
+REFUSED_STATES: list[tuple[str, dict[str, Any]]] = [
+    ("state_source_is_known", {"next_source": "whim", "next_run_at": NOW}),
+    ("state_asleep_means_no_next_run", {"next_source": Source.MANUAL, "next_run_at": NOW}),
+    ("state_asleep_means_no_next_run", {"next_source": Source.ENDED, "next_run_at": NOW}),
+    ("state_asleep_means_no_next_run", {"next_source": Source.PARKED, "next_run_at": NOW}),
+    ("state_asleep_means_no_next_run", {"next_source": Source.ARCHIVED, "next_run_at": NOW}),
+    ("state_asleep_means_no_next_run", {"next_source": Source.CATCHING_UP, "next_run_at": NOW}),
+    ("state_asleep_means_no_next_run", {"next_source": Source.BASELINE_CRON}),
+    ("state_release_has_policy_and_end", {"release_policy": "ALL"}),
+    ("state_release_has_policy_and_end", {"release_until": NOW}),
+]
+
+
+@pytest.mark.parametrize(("name", "values"), REFUSED_STATES, ids=lambda value: str(value)[:70])
+def test_a_state_that_breaks_a_rule_is_refused(name: str, values: dict[str, Any]) -> None:
+    """What no beat looks at has no time to be looked at, and the other way round."""
+    of = routine()
+    assert_refused(name, lambda: RoutineState.objects.create(routine=of, **values))
+
+
+def test_a_pause_may_have_an_end_or_none() -> None:
+    """`paused` is the one source with either."""
+    for number, next_run_at in enumerate((None, NOW)):
+        of = routine(name=str(number), status=RoutineStatus.PAUSED)
+        RoutineState.objects.create(routine=of, next_source=Source.PAUSED, next_run_at=next_run_at)
+
+
+REFUSED_RUNS: list[tuple[str, dict[str, Any]]] = [
+    ("run_status_is_known", {"status": "LOST"}),
+    ("run_trigger_is_known", {"trigger": "whim"}),
+    ("run_key_only_while_running", {"running_key": 1}),
+    ("run_completed_means_ended", {"completed_at": NOW}),
+    ("run_completed_means_ended", {"status": RunStatus.SKIPPED}),
+    ("run_running_or_success_has_started", {"status": RunStatus.RUNNING}),
+    ("run_running_or_success_has_started", {"status": RunStatus.SUCCESS, "completed_at": NOW}),
+    ("run_counts_from_one", {"attempt": 0}),
+    ("run_counts_from_one", {"occurrences": 0}),
+]
+
+
+@pytest.mark.parametrize(("name", "values"), REFUSED_RUNS, ids=lambda value: str(value)[:70])
+def test_a_run_that_breaks_a_rule_is_refused(name: str, values: dict[str, Any]) -> None:
+    """The ledger's rows make sense, whatever wrote them."""
+    of = routine()
+    assert_refused(name, lambda: run(of, **values))
+
+
+def test_one_run_per_slot_and_attempt() -> None:
+    """A second row with the same key is impossible."""
+    of = routine()
+    run(of)
+    assert_refused("one_run_per_slot_and_attempt", lambda: run(of))
+
+
+def test_one_exclusive_run_at_a_time() -> None:
+    """A second RUNNING row with the routine's key is impossible; rows without a key do not mind each other."""
+    of = routine()
+    running = {"status": RunStatus.RUNNING, "started_at": NOW}
+    run(of, idempotency_key="a", running_key=of.pk, **running)
+    run(of, idempotency_key="b", **running)
+    run(of, idempotency_key="c", **running)
+    assert_refused("one_exclusive_run_at_a_time", lambda: run(of, idempotency_key="d", running_key=of.pk, **running))
+
+
+def test_a_pool_has_room_for_one() -> None:
+    """A ceiling of nothing would hold everything for ever."""
+    assert_refused("pool_has_room_for_one", lambda: Pool.objects.create(name="none", max_concurrent=0))
+
+
+def test_changes_and_nodes_have_known_kinds() -> None:
+    """No bare strings."""
+    assert_refused("change_kind_is_known", lambda: change(kind="whim"))
+    assert_refused("node_role_is_known", lambda: node(role="king"))
+    change(kind=ChangeKind.CREATED)
+    node(role="beat")
+
+
+def test_history_protects_its_routine_and_its_pool() -> None:
+    """Neither disappears under the runs that tell of them."""
+    pool = Pool.objects.create(name="slow", max_concurrent=1)
+    of = routine(pool=pool)
+    run(of, pool=pool)
+    for protected in (of, pool):
+        with pytest.raises(ProtectedError):
+            protected.delete()
+
+
+def test_every_constraint_has_a_test_here() -> None:
+    """A new constraint without one fails this test."""
+    tested = {name for name, _ in REFUSED_ROUTINES + REFUSED_STATES + REFUSED_RUNS} | {
+        "one_run_per_slot_and_attempt",
+        "one_exclusive_run_at_a_time",
+        "pool_has_room_for_one",
+        "change_kind_is_known",
+        "node_role_is_known",
+    }
+    tables: list[type[models.Model]] = [Routine, RoutineState, RoutineRun, Pool, Node, ScheduleChange]
+    assert tested == {constraint.name for table in tables for constraint in table._meta.constraints}
+
+
+def change(**values: Any) -> ScheduleChange:
+    return ScheduleChange.objects.create(routine_name="report", at=NOW, **values)
+
+
+def node(**values: Any) -> Node:
+    return Node.objects.create(name="n", host="h", pid=1, started_at=NOW, seen_at=NOW, **values)
+
+
+ALSO = {
+    # SQLite names the columns of a unique index instead of the index.
+    "one_run_per_slot_and_attempt": "idempotency_key",
+    "one_exclusive_run_at_a_time": "running_key",
+    # An unknown word breaks this rule too, and PostgreSQL names the first in the alphabet.
+    "routine_trigger_is_known": "routine_has_what_its_trigger_needs",
+    "run_status_is_known": "run_completed_means_ended",
+}
+
+
+def assert_refused(name: str, write: Callable[[], object]) -> None:
+    """The database refuses the write and names the constraint (or, for a plain unique column, the column)."""
+    with pytest.raises((IntegrityError, DatabaseError)) as caught, transaction.atomic():
+        write()
+    text = str(caught.value)
+    assert name in text or ALSO.get(name, name) in text

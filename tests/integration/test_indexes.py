@@ -1,0 +1,29 @@
+"""Indexes: what beats look for often is found by one, whichever database it is."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+
+from routines_app.models import RoutineRun, RoutineState
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [
+        (RoutineRun._meta.db_table, "run_waiting"),
+        (RoutineRun._meta.db_table, "run_dispatched"),
+        (RoutineRun._meta.db_table, "run_active"),
+        (RoutineRun._meta.db_table, "run_pooled"),
+        (RoutineRun._meta.db_table, "run_by_chain"),
+        (RoutineState._meta.db_table, "state_catching_up"),
+    ],
+)
+def test_a_lookup_of_the_beats_has_its_index(table: str, name: str) -> None:
+    """A database without partial indexes has a plain one instead."""
+    with connection.cursor() as cursor:
+        there = connection.introspection.get_constraints(cursor, table)
+    wanted = name if connection.features.supports_partial_indexes else f"{name}_plain"
+    assert wanted in there
+    assert there[wanted]["index"]

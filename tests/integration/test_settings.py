@@ -1,0 +1,33 @@
+"""Settings that would do harm are refused, with the reason."""
+
+from __future__ import annotations
+
+import pytest
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
+
+from routines_app.conf import get_settings
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        {"HEARTBEAT_SECONDS": 25.0, "ORPHAN_SECONDS": 25.0, "LEASE_SECONDS": 90.0},
+        {"HEARTBEAT_SECONDS": 10.0, "ORPHAN_SECONDS": 25.0, "LEASE_SECONDS": 20.0},
+    ],
+)
+def test_hearts_that_beat_too_rarely_are_refused(seconds: dict[str, float]) -> None:
+    """A living run must not be called an orphan, nor lose its lease between two beats."""
+    with (
+        override_settings(ROUTINES=settings.ROUTINES | seconds),
+        pytest.raises(ImproperlyConfigured, match="HEARTBEAT"),
+    ):
+        get_settings()
+
+
+def test_a_lease_that_outlasts_two_heartbeats_is_accepted() -> None:
+    """One more than the least is enough."""
+    seconds = {"HEARTBEAT_SECONDS": 10.0, "ORPHAN_SECONDS": 10.5, "LEASE_SECONDS": 20.5}
+    with override_settings(ROUTINES=settings.ROUTINES | seconds):
+        assert get_settings().lease_seconds == 20.5

@@ -1,0 +1,34 @@
+"""The protocol as a state machine over the real database code.
+
+ROUTINES_MODEL_EXAMPLES asks for that many random examples instead of the fixed ones.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.model.machine import Protocol
+
+EXAMPLES = int(os.environ.get("ROUTINES_MODEL_EXAMPLES", "0"))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.timeout(1800 if EXAMPLES else 300)
+def test_every_step_of_the_protocol_keeps_the_ledger_balanced() -> None:
+    """Beats, workers, a reconciler and a user act in any order and crash anywhere; then everything owed happens."""
+    run_state_machine_as_test(
+        Protocol,
+        settings=settings(
+            max_examples=EXAMPLES or 8,
+            stateful_step_count=40,
+            deadline=None,
+            derandomize=not EXAMPLES,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate],  # shrinking thousands of statements takes longer than reading them
+        ),
+    )

@@ -1,0 +1,93 @@
+"""Coverage: each slot that the schedule expects is in exactly one row, or in exactly one counted span."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from datetime import datetime
+
+from tests.oracle.facts import History, Run
+from tests.oracle.schedule import Segment, interval_slots, moment, segments
+from tests.oracle.verdict import Verdict
+
+ACCOUNTED = frozenset({"baseline-cron", "baseline-interval", "ended", "archived", "manual"})
+HINTED = frozenset({"hint-oneshot", "hint-interval", "clamped-min", "clamped-max"})
+
+
+def check_coverage(history: History, until: datetime, verdict: Verdict) -> None:
+    """Recompute what cron segments and plain intervals expect; of other intervals, check each span's arithmetic."""
+    for segment in segments(history, accounted_until(history, until)):
+        if segment.is_cron:
+            check_slots(history, segment, segment.slots(), verdict)
+        elif is_plain_interval(history):
+            check_slots(history, segment, plain_slots(history, segment), verdict)
+        else:
+            verdict.expected += sum(run.occurrences for run in within(history.scheduled, segment))
+    for run in history.scheduled:
+        check_span(history, run, verdict)
+
+
+def accounted_until(history: History, until: datetime) -> datetime:
+    """What a pause, a parking, a catch-up, a hint or a clamp holds up comes into the ledger with the next claim."""
+    state = history.state
+    if state["next_source"] in ACCOUNTED:
+        return until
+    return min(until, state["last_slot"] or history.definition["created_at"])
+
+
+def check_slots(history: History, segment: Segment, slots: list[datetime], verdict: Verdict) -> None:
+    if segment.replanned_blindly:
+        slots = slots[: bisect_right(slots, last_row_of(history, segment))]
+    verdict.expected += len(slots)
+    rows = within(history.scheduled, segment)
+    singles = {run.scheduled_for: run for run in rows if run.occurrences == 1}
+    spans = [run for run in rows if run.occurrences > 1]
+    for slot in slots:
+        covering = [run for run in spans if run.scheduled_for <= slot <= run.last]
+        covering += [singles[slot]] if slot in singles else []
+        if not covering:
+            verdict.lost.append(f"{history.name}: {slot} has no row")
+        elif len([run for run in covering if run.source not in HINTED or run.status == "SKIPPED"]) > 1:
+            verdict.duplicates.append(f"{history.name}: {slot} is in {len(covering)} rows")
+    expected = set(slots)
+    for run in rows:
+        if run.source not in HINTED and run.scheduled_for not in expected and run.scheduled_for <= segment.until:
+            verdict.unexpected.append(f"{history.name}: {run.scheduled_for} is no slot of its schedule")
+    for span in spans:
+        inside = bisect_right(slots, span.last) - bisect_left(slots, span.scheduled_for)
+        if inside != span.occurrences:
+            verdict.unexpected.append(
+                f"{history.name}: {span.scheduled_for} to {span.last} says {span.occurrences} slots, there are {inside}"
+            )
+
+
+def last_row_of(history: History, segment: Segment) -> datetime:
+    return max((run.last for run in within(history.scheduled, segment)), default=segment.after)
+
+
+def within(runs: list[Run], segment: Segment) -> list[Run]:
+    return [run for run in runs if segment.after < run.scheduled_for <= segment.until]
+
+
+def is_plain_interval(history: History) -> bool:
+    """Nothing but its interval ever decided when it fires: no edit, hint, clamp or back-off."""
+    definition = history.definition
+    kinds = {change.kind for change in history.changes} - {"paused", "resumed", "archived"}
+    clamped = definition["min_interval_ms"] or definition["max_interval_ms"]
+    failed = any(run.status == "FAILED" for run in history.runs)
+    return definition["trigger_kind"] == "INTERVAL" and kinds <= {"created"} and not clamped and not failed
+
+
+def plain_slots(history: History, segment: Segment) -> list[datetime]:
+    after, until = segment.bounds()
+    anchor = moment(segment.fields["start_at"]) or history.definition["created_at"]
+    return interval_slots(anchor, segment.fields["interval_ms"], after, until)
+
+
+def check_span(history: History, run: Run, verdict: Verdict) -> None:
+    """A row for many slots is a skip; a row for one has no other end."""
+    if run.occurrences == 1 and run.scheduled_until not in (None, run.scheduled_for):
+        verdict.unexpected.append(f"{history.name}: {run.scheduled_for} is one slot and ends at {run.scheduled_until}")
+    if run.occurrences > 1 and (run.status != "SKIPPED" or run.last <= run.scheduled_for):
+        verdict.unexpected.append(
+            f"{history.name}: {run.scheduled_for} stands for {run.occurrences} and is {run.status}"
+        )

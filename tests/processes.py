@@ -1,0 +1,91 @@
+"""Ports and process trees, for the servers and for the acceptance tests' stack."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+
+import psutil
+
+# Below the kernel's ephemeral range: a client that retries against a dead server's port inside that
+# range can be given the very same port as its source and end up connected to itself.
+PORTS = range(20_000, 32_000)
+PR_SET_PDEATHSIG = 1
+
+
+def free_port() -> int:
+    """A TCP port on 127.0.0.1 that nothing listens on and no outgoing connection will take."""
+    for port in random.sample(PORTS, k=200):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError("no free port found")
+
+
+def answers(port: int, host: str = "127.0.0.1") -> bool:
+    """Whether something accepts connections there."""
+    try:
+        with socket.create_connection((host, port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def wait_for(condition: Callable[[], object], timeout: float, message: str, every: float = 0.02) -> None:
+    """Poll until the condition holds; raise TimeoutError with the message when it does not in time."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{message} (waited {timeout:g} s)")
+        time.sleep(every)
+
+
+def die_with_parent() -> None:
+    """A `preexec_fn`: the kernel kills the child when a killed test run can no longer clean up."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    """The process and all its descendants, parent first; empty when it is gone."""
+    try:
+        parent = psutil.Process(pid)
+        return [parent, *parent.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def signal_tree(pid: int, number: signal.Signals) -> None:
+    """Send one signal to a process and to everything below it."""
+    for process in tree(pid):
+        try:
+            process.send_signal(number)
+        except psutil.NoSuchProcess:
+            continue
+
+
+def kill_tree(pid: int) -> None:
+    """SIGKILL a process and everything below it, and wait until all of it is gone or a zombie."""
+    members = tree(pid)
+    for process in members:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    wait_for(lambda: not any(alive(process) for process in members), 10, f"process {pid} survived SIGKILL")
+
+
+def alive(process: psutil.Process) -> bool:
+    """Whether a process still executes: a zombie that nobody has reaped yet does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

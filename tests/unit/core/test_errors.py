@@ -1,0 +1,34 @@
+"""Errors that carry facts, for people and for programs."""
+
+from __future__ import annotations
+
+import pickle
+
+from routines_app.core.errors import InvalidValue, RoutineError, shown
+
+
+class Unshowable:
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+def test_an_error_says_field_value_and_what_would_be_right() -> None:
+    """The text is for people, the attributes are for programs, and it is a ValueError for everybody else."""
+    error = InvalidValue("every", -1, "give a positive number")
+    assert str(error) == "every: -1 is not accepted: give a positive number"
+    assert (error.field, error.value, error.expected) == ("every", -1, "give a positive number")
+    assert isinstance(error, RoutineError | ValueError)
+
+
+def test_an_error_survives_being_sent_to_another_process() -> None:
+    """A worker's error arrives whole where it is reported."""
+    received = pickle.loads(pickle.dumps(InvalidValue("cron", "x", "give 5 fields")))
+    assert type(received) is InvalidValue
+    assert str(received) == "cron: 'x' is not accepted: give 5 fields"
+
+
+def test_any_value_can_be_shown() -> None:
+    """Long values are cut, and one that cannot be printed does not hide the error about it."""
+    assert shown("x" * 500).endswith("…")
+    assert len(shown("x" * 500)) == 120
+    assert shown(Unshowable()) == "<Unshowable that cannot be shown>"
