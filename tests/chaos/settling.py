@@ -23,15 +23,13 @@ def settle(nemesis: Nemesis, names: list[str], tell: Callable[[str], None]) -> s
     tell("caught up")
     for routine in Routine.objects.filter(status="PAUSED"):
         service.resume_routine(routine.pk)
-    for routine in Routine.objects.filter(status="PARKED"):
-        service.reset_routine(routine.pk)
     end = datetime.now(UTC)
     for name in names:
         service.update_routine(name, end_at=end)
     for state in RoutineState.objects.exclude(hint_expires_at=None):
         service.clear_hints(state.pk)
     tell("the schedules have ended")
-    if not waited(nemesis, lambda: not active(), REST_SECONDS):
+    if not waited(nemesis, at_rest, REST_SECONDS):
         return f"still active: {active()[:5]}"
     return ""
 
@@ -43,6 +41,13 @@ def waited(nemesis: Nemesis, condition: Callable[[], bool], seconds: float) -> b
             return False
         time.sleep(0.5)
     return True
+
+
+def at_rest() -> bool:
+    """Nothing is active. A chain that is exhausted only now parks its routine, whose runs then wait for a person."""
+    for routine in Routine.objects.filter(status="PARKED"):
+        service.reset_routine(routine.pk)
+    return not active()
 
 
 def overdue() -> int:

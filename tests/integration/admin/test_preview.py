@@ -66,8 +66,10 @@ def test_what_is_wrong_is_told_while_typing(operator: Client, typed: dict[str, s
 def test_an_interval_counts_on_from_the_saved_anchor(operator: Client) -> None:
     """The preview shows the fires that saving would plan."""
     routine = make_routine(interval_ms=3_600_000)
+    anchor = clock.now().replace(second=7) - timedelta(minutes=1)  # a full minute is shown without its seconds
+    Routine.objects.filter(pk=routine.pk).update(created_at=anchor)
     answer = preview(operator, routine, trigger_kind="INTERVAL", interval_ms="30m", timezone="UTC")
-    first = routine.created_at + timedelta(minutes=30)
+    first = anchor + timedelta(minutes=30)
     assert first.strftime("%H:%M:%S") in answer["text"]
 
 
