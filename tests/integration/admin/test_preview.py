@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from routines_app.admin.daylight import daylight_warnings
 from routines_app.core.triggers import CronTrigger
-from routines_app.models import Node, Routine
+from routines_app.models import Node, Routine, RoutineState
 from routines_app.protocol import clock
 from tests.browser.scenes import ended, make_routine
 
@@ -67,7 +67,7 @@ def test_an_interval_counts_on_from_the_saved_anchor(operator: Client) -> None:
     """The preview shows the fires that saving would plan."""
     routine = make_routine(interval_ms=3_600_000)
     anchor = clock.now().replace(second=7) - timedelta(minutes=1)  # a full minute is shown without its seconds
-    Routine.objects.filter(pk=routine.pk).update(created_at=anchor)
+    RoutineState.objects.filter(pk=routine.pk).update(last_slot=anchor)
     answer = preview(operator, routine, trigger_kind="INTERVAL", interval_ms="30m", timezone="UTC")
     first = anchor + timedelta(minutes=30)
     assert first.strftime("%H:%M:%S") in answer["text"]
