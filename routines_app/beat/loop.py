@@ -18,6 +18,7 @@ from django.db.utils import InterfaceError
 
 from routines_app.beat.declared import Declarations
 from routines_app.beat.outside import Outside
+from routines_app.beat.sender import Sender
 from routines_app.conf import get_settings
 from routines_app.coordination import wakeups
 from routines_app.coordination.envelope import Message
@@ -100,14 +101,14 @@ class BeatLoop:
 
     def _fire_due(self, began: float) -> bool:
         batch = get_settings().claim_batch
-        worked = False
-        while time.monotonic() - began < BUSY_SECONDS:
-            report = claim_due(clock.now(), batch)
-            self._send(report.messages)
-            self._pools.pooled(report.pooled)
-            worked = worked or report.claimed > 0
-            if report.claimed < batch and not report.left:
-                break
+        worked, more = False, True
+        with Sender(self._send) as sender:
+            while more and time.monotonic() - began < BUSY_SECONDS:
+                report = claim_due(clock.now(), batch)
+                more = report.claimed == batch or report.left
+                sender.send(report.messages, more=more)
+                self._pools.pooled(report.pooled)
+                worked = worked or report.claimed > 0
         return worked
 
     def _send_waiting(self, began: float) -> bool:

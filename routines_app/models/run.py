@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 import uuid
+from random import Random
 
 from django.db import models
 from django.db.models import Q
 
-from routines_app.core.keys import uuid7_int
+from routines_app.core.keys import RANDOM_BITS, uuid7_int
 from routines_app.core.words import Reason, RunStatus, RunTrigger, Source
 from routines_app.models.choices import choices_of, is_word, word_field
 from routines_app.models.pool import Pool
@@ -19,9 +20,14 @@ _ACTIVE = [RunStatus.PENDING.value, RunStatus.RUNNING.value]
 _ENDED = [s.value for s in RunStatus if s.value not in _ACTIVE]
 
 
+# Ids are no secrets, and a system call for each would be felt in a burst. A forked child must not repeat its parent's.
+_random = Random()
+os.register_at_fork(after_in_child=_random.seed)
+
+
 def new_run_id() -> uuid.UUID:
     """A UUIDv7: rows sort by the time of their creation, which keeps the indexes dense."""
-    return uuid.UUID(int=uuid7_int(time.time_ns() // 1_000_000, secrets.randbits(74)))
+    return uuid.UUID(int=uuid7_int(time.time_ns() // 1_000_000, _random.getrandbits(RANDOM_BITS)))
 
 
 class RoutineRun(models.Model):

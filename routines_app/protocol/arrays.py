@@ -5,12 +5,14 @@ psycopg would look at every element's type and quote it by pattern matching, whi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 
 
-def array_literal(values: Iterable[object]) -> str:
+def array_literal(values: Sequence[object]) -> str:
     """Texts, numbers, UUIDs and times with a zone, as the text of an array; the statement casts it."""
+    if values and values.count(values[0]) == len(values):  # most columns of a batch say the same in every row
+        return "{" + ",".join([_element(values[0])] * len(values)) + "}"
     return "{" + ",".join([_element(value) for value in values]) + "}"
 
 

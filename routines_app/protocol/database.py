@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import resources
+from typing import Any
 
 from django.db import connections, router, transaction
 
@@ -23,6 +24,15 @@ def is_postgresql(alias: str) -> bool:
 def on_commit(act: Callable[[], object]) -> None:
     """Do this after the ledger's transaction commits, or at once outside of one."""
     transaction.on_commit(act, using=ledger_alias())
+
+
+def load_times_fast(cursor: Any) -> None:
+    """Let psycopg read times by itself, where it is psycopg 3: Django's reader is Python and most of a long result."""
+    adapters = getattr(cursor.cursor, "adapters", None)
+    if adapters is not None:
+        from psycopg.types.datetime import TimestamptzLoader  # not there with psycopg2 or another database
+
+        adapters.register_loader("timestamptz", TimestamptzLoader)
 
 
 @lru_cache(maxsize=32)

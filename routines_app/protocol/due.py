@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connections
 
 from routines_app.models import RoutineState
 from routines_app.protocol.arrays import array_literal
-from routines_app.protocol.database import is_postgresql, ledger_alias, sql
+from routines_app.protocol.database import is_postgresql, ledger_alias, load_times_fast, sql
 
 _ROUTINE_FIELDS = (
     "name",
@@ -82,6 +82,7 @@ class DueRow(NamedTuple):
 
 
 _COLUMNS = [field if field not in _ROUTINE_FIELDS else f"routine__{field}" for field in DueRow._fields]
+_SQL_COLUMNS = ", ".join(f"{'routine' if field in _ROUTINE_FIELDS else 'state'}.{field}" for field in DueRow._fields)
 
 
 class NewState(NamedTuple):
@@ -105,14 +106,30 @@ def take_due(now: datetime, limit: int) -> list[DueRow]:
     Two statements: one that locked and joined at once could pair a state that an edit has just changed with the
     routine as it was before. Edits hold the state's lock, so what is read behind it belongs together.
     """
-    states = RoutineState.objects.using(ledger_alias())
-    skip_locked = connections[ledger_alias()].features.has_select_for_update_skip_locked
+    alias = ledger_alias()
+    rows = _take_from_postgresql(alias, now, limit) if is_postgresql(alias) else _take_portably(alias, now, limit)
+    return [DueRow._make(row) for row in rows]
+
+
+def _take_from_postgresql(alias: str, now: datetime, limit: int) -> Iterable[tuple[Any, ...]]:
+    with connections[alias].cursor() as cursor:
+        cursor.execute(sql("lock_due"), [now, limit])
+        locked = [routine_id for (routine_id,) in cursor.fetchall()]
+        if not locked:
+            return []
+        load_times_fast(cursor)
+        cursor.execute(sql("read_due").format(columns=_SQL_COLUMNS), [array_literal(locked)])
+        return cursor.fetchall()
+
+
+def _take_portably(alias: str, now: datetime, limit: int) -> Iterable[tuple[Any, ...]]:
+    states = RoutineState.objects.using(alias)
+    skip_locked = connections[alias].features.has_select_for_update_skip_locked
     due = states.select_for_update(skip_locked=skip_locked).filter(next_run_at__lte=now)
     locked = list(due.order_by("next_run_at", "routine_id").values_list("routine_id", flat=True)[:limit])
     if not locked:
         return []
-    rows = states.filter(pk__in=locked).order_by("next_run_at", "routine_id").values_list(*_COLUMNS)
-    return [DueRow._make(row) for row in rows]
+    return states.filter(pk__in=locked).order_by("next_run_at", "routine_id").values_list(*_COLUMNS)
 
 
 def write_states(states: Sequence[NewState]) -> None:

@@ -1,0 +1,7 @@
+-- Lock the states of due routines that nobody else has locked. Arguments: now, how many. Result: their ids.
+SELECT routine_id
+FROM routines_routinestate
+WHERE next_run_at <= %s
+ORDER BY next_run_at, routine_id
+LIMIT %s
+FOR UPDATE SKIP LOCKED
