@@ -27,12 +27,13 @@ from routines_app.protocol.claim import claim_due
 from routines_app.protocol.database import ledger_alias
 from routines_app.protocol.due import next_due_at
 from routines_app.protocol.orphans import Observer
-from routines_app.protocol.pool_room import admit_pools
+from routines_app.protocol.pool_room import admit_each_pool
 from routines_app.verbs.replan import replan_forgotten
 
 logger = logging.getLogger(__name__)
 
 MIN_SLEEP_SECONDS = 0.02  # due moments closer together than this are claimed in one go
+FEW_MESSAGES = 100  # fewer are sent faster than a thread for them is started
 POOL_LOOK_SECONDS = 0.25
 REPAIR_SECONDS = 3600.0  # the one look that goes over all routines: at the start, and then rarely
 BUSY_SECONDS = 1.0  # a pass that has worked this long lets signals and chores have their turn
@@ -112,18 +113,28 @@ class BeatLoop:
         return worked
 
     def _send_waiting(self, began: float) -> bool:
-        """What waits in the outbox, and what the pools have room for. Pointless while the broker is away."""
-        worked = False
-        while not self._broker.is_resting and time.monotonic() - began < BUSY_SECONDS:
-            now = clock.now()
-            messages = dispatch.dispatch_waiting(now) if _is_over(dispatch.next_waiting_at()) else []
-            if self._pools.is_time_to_look(worked):
-                messages += admit_pools(now)
-            if not messages:
-                break
-            worked = True
-            self._send(messages)
+        """What waits in the outbox, and what the pools have room for. Pointless while the broker is away.
+
+        Once at least: claims that go on and on must not keep what they have claimed from going out.
+        """
+        worked, more = False, True
+        while more and not self._broker.is_resting:
+            with Sender(self._send) as sender:
+                more = self._send_once(sender, worked)
+            worked = worked or more
+            more = more and time.monotonic() - began < BUSY_SECONDS
         return worked
+
+    def _send_once(self, sender: Sender, goes_on: bool) -> bool:
+        now = clock.now()
+        waiting = dispatch.dispatch_waiting(now) if _is_over(dispatch.next_waiting_at()) else []
+        sender.send(waiting, more=False)
+        sent = len(waiting)
+        if self._pools.is_time_to_look(goes_on):
+            for admitted in admit_each_pool(now):
+                sender.send(admitted, more=len(admitted) >= FEW_MESSAGES)
+                sent += len(admitted)
+        return sent > 0
 
     def _send(self, messages: Sequence[Message]) -> None:
         if not messages or self._broker.is_resting:

@@ -27,7 +27,7 @@ class Sender:
         self._send = send
         self._batches: Queue[Sequence[Message] | None] = Queue(BATCHES_AHEAD)
         self._thread: threading.Thread | None = None
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
 
     def __enter__(self) -> Sender:
         return self
@@ -65,7 +65,7 @@ class Sender:
     def _try(self, messages: Sequence[Message]) -> None:
         try:
             self._send(messages)
-        except BaseException as error:  # raised where the burst ends; until then batches are taken and dropped
+        except Exception as error:  # noqa: BLE001 - raised where the burst ends; until then batches are taken and dropped
             self._error = error
 
 

@@ -21,7 +21,7 @@ _ENDED = [s.value for s in RunStatus if s.value not in _ACTIVE]
 
 
 # Ids are no secrets, and a system call for each would be felt in a burst. A forked child must not repeat its parent's.
-_random = Random()
+_random = Random()  # noqa: S311
 os.register_at_fork(after_in_child=_random.seed)
 
 

@@ -29,15 +29,15 @@ from routines_app.coordination.envelope import Message
 from routines_app.core.triggers import Span
 from routines_app.core.words import ConcurrencyPolicy, Reason, RoutineStatus, Source
 from routines_app.models import Routine, RoutineRun
-from routines_app.protocol.claim_decision import Claimed, decide, needs_active_runs
+from routines_app.protocol.claim_decision import Claimed, needs_active_runs
 from routines_app.protocol.database import ledger_alias, on_commit
 from routines_app.protocol.due import DueRow, take_due, write_states
 from routines_app.protocol.endings import replace_pending, tell
-from routines_app.protocol.firings import Firings
 from routines_app.protocol.insertion import NewRun, insert_runs
 from routines_app.protocol.limits import limit_waits
 from routines_app.protocol.overlap import active_runs, request_stop
 from routines_app.protocol.rare_claims import end_due_pause, park_broken, record_replans
+from routines_app.protocol.shared_decisions import Decisions
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ def claim_due(now: datetime, limit: int | None = None) -> ClaimReport:
 def _claim(rows: list[DueRow], now: datetime) -> ClaimReport:
     active = active_runs([row.routine_id for row in rows if needs_active_runs(row, now)])
     report = ClaimReport()
-    firings = Firings(now)
+    decisions = Decisions(now)
     claims: list[tuple[DueRow, Claimed]] = []
     decide_until = time.monotonic() + DECIDE_SECONDS
     for row in rows:
@@ -82,7 +82,7 @@ def _claim(rows: list[DueRow], now: datetime) -> ClaimReport:
             if row.status == RoutineStatus.PAUSED and row.next_source == Source.PAUSED:
                 end_due_pause(row, now)
                 continue
-            claims.append((row, decide(row, active.get(row.routine_id, []), now, firings)))
+            claims.append((row, decisions.of(row, active.get(row.routine_id, []))))
         except DatabaseError:
             raise
         except Exception as error:  # one bad row must not stop the others

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import itemgetter
+from typing import NamedTuple
 from uuid import UUID
 
 from routines_app.conf import get_settings
@@ -36,8 +36,7 @@ _HINTS = frozenset({Source.HINT_ONESHOT, Source.HINT_INTERVAL})
 _state_values = itemgetter(*(DueRow._fields.index(field) for field in NewState._fields))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claimed:
+class Claimed(NamedTuple):
     """The decision about one routine."""
 
     state: NewState

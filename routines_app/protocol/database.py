@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib import resources
 from typing import Any
 
 from django.db import connections, router, transaction
+from django.db.models import QuerySet
 
 from routines_app.models import RoutineRun
 
@@ -33,6 +34,18 @@ def load_times_fast(cursor: Any) -> None:
         from psycopg.types.datetime import TimestamptzLoader  # not there with psycopg2 or another database
 
         adapters.register_loader("timestamptz", TimestamptzLoader)
+
+
+def fast_rows(rows: QuerySet[Any, tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
+    """The rows of a `values_list` of the driver's own types (no JSON, say); faster on PostgreSQL."""
+    alias = ledger_alias()
+    if not is_postgresql(alias):
+        return rows
+    with connections[alias].cursor() as cursor:
+        load_times_fast(cursor)
+        cursor.execute(*rows.query.get_compiler(alias).as_sql())
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
 
 
 @lru_cache(maxsize=32)

@@ -25,7 +25,7 @@ from routines_app.coordination.envelope import Message
 from routines_app.core.words import ConcurrencyPolicy, Reason, RunStatus
 from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol import clock
-from routines_app.protocol.arrays import array_literal
+from routines_app.protocol.arrays import AnyOf, array_literal
 from routines_app.protocol.database import is_postgresql, ledger_alias, on_commit, sql
 from routines_app.protocol.eager import is_eager, run_inline
 from routines_app.protocol.limits import limit_waits
@@ -80,7 +80,7 @@ def stamp(run_ids: Collection[str], now: datetime) -> int:
     alias = ledger_alias()
     if is_postgresql(alias):
         with connections[alias].cursor() as cursor:
-            cursor.execute(sql("stamp_runs"), [now, now + LOST_AFTER, array_literal(run_ids)])
+            cursor.execute(sql("stamp_runs"), [now, now + LOST_AFTER, array_literal(list(run_ids))])
             return int(cursor.rowcount)
     return (
         RoutineRun.objects.using(alias)
@@ -131,7 +131,7 @@ def _take_waiting(now: datetime, limit: int) -> list[WaitingRow]:
     ids = [row.id for row in candidates if row.routine_id not in exclusive or row.routine_id in locked]
     of: tuple[str, ...] = ("self",) if connections[alias].features.has_select_for_update_of else ()
     skip_locked = connections[alias].features.has_select_for_update_skip_locked
-    rows = waiting.filter(id__in=ids).select_for_update(skip_locked=skip_locked, of=of).order_by("id")
+    rows = waiting.filter(AnyOf("id", ids)).select_for_update(skip_locked=skip_locked, of=of).order_by("id")
     return [WaitingRow._make(row) for row in rows.values_list(*WAITING_COLUMNS)]
 
 
@@ -140,7 +140,7 @@ def _lock_states(routine_ids: Collection[int]) -> set[int]:
         return set()
     alias = ledger_alias()
     skip_locked = connections[alias].features.has_select_for_update_skip_locked
-    states = RoutineState.objects.using(alias).filter(pk__in=routine_ids).order_by("pk")
+    states = RoutineState.objects.using(alias).filter(AnyOf("pk", routine_ids)).order_by("pk")
     return set(states.select_for_update(skip_locked=skip_locked).values_list("pk", flat=True))
 
 

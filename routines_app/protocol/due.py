@@ -119,7 +119,8 @@ def _take_from_postgresql(alias: str, now: datetime, limit: int) -> Iterable[tup
             return []
         load_times_fast(cursor)
         cursor.execute(sql("read_due").format(columns=_SQL_COLUMNS), [array_literal(locked)])
-        return cursor.fetchall()
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
 
 
 def _take_portably(alias: str, now: datetime, limit: int) -> Iterable[tuple[Any, ...]]:

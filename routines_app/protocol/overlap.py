@@ -15,7 +15,8 @@ from routines_app.core.admission import ActiveRun
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
-from routines_app.protocol.database import ledger_alias
+from routines_app.protocol.arrays import AnyOf
+from routines_app.protocol.database import fast_rows, ledger_alias
 
 READ_PER_KIND = 20  # of one routine: a backlog of thousands decides nothing that its newest rows do not
 
@@ -45,13 +46,15 @@ def active_runs(routine_ids: Collection[int]) -> dict[int, list[ActiveRun]]:
 
 
 def _newest_of_each_kind(routine_ids: Collection[int]) -> Iterable[tuple[Any, ...]]:
-    active = RoutineRun.objects.using(ledger_alias()).filter(routine_id__in=routine_ids, status__in=sorted(ACTIVE))
+    active = RoutineRun.objects.using(ledger_alias()).filter(
+        AnyOf("routine_id", routine_ids), status__in=sorted(ACTIVE)
+    )
     sent = Case(
         When(_LET_THROUGH | _IN_POOL_QUEUE, then=Value(True)), default=Value(False), output_field=BooleanField()
     )
     place = Window(RowNumber(), partition_by=[F("routine_id"), F("status"), F("sent")], order_by=F("id").desc())
     newest = active.annotate(sent=sent).annotate(place=place).filter(place__lte=READ_PER_KIND).order_by("id")
-    return newest.values_list("id", "routine_id", "status", "sent", "stop_requested_at", "reason")
+    return fast_rows(newest.values_list("id", "routine_id", "status", "sent", "stop_requested_at", "reason"))
 
 
 def request_stop(run_ids: Collection[UUID], reason: Reason, now: datetime) -> int:
@@ -73,5 +76,5 @@ def locked_in_order(runs: QuerySet[RoutineRun], run_ids: Collection[UUID]) -> li
     """Lock those of the runs, in the order of their ids: an update of several takes its locks in any order."""
     if not run_ids:
         return []
-    locked = runs.filter(id__in=run_ids).order_by("id").select_for_update()
+    locked = runs.filter(AnyOf("id", run_ids)).order_by("id").select_for_update()
     return list(locked.values_list("id", flat=True))

@@ -5,23 +5,25 @@ A ceiling is counted under the pool's row lock, admitted PENDING plus RUNNING, s
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
+from heapq import nsmallest
 from typing import NamedTuple
 from uuid import UUID
 
 from django.db import connections, transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Case, Exists, OuterRef, QuerySet, Value, When
 
 from routines_app.conf import get_settings
 from routines_app.coordination.envelope import Message
-from routines_app.core.ranking import Waiting, rank_key
+from routines_app.core.ranking import BANDS, Waiting, rank_key
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import Priority, Reason, RunStatus, RunTrigger
 from routines_app.models import Pool, RoutineRun
-from routines_app.protocol.database import ledger_alias
+from routines_app.protocol.arrays import array_literal
+from routines_app.protocol.database import fast_rows, is_postgresql, ledger_alias, sql
 from routines_app.protocol.limits import limit_waits
-from routines_app.protocol.messages import messages_of
+from routines_app.protocol.messages import messages_from, messages_of
 from routines_app.protocol.overlap import locked_in_order
 from routines_app.protocol.pausing import HELD_BY_STATUS
 
@@ -30,13 +32,18 @@ RANKED_AT_MOST = 5_000  # of one pool's queue, at one look; overrides and higher
 
 def admit_pools(now: datetime, only: Collection[UUID] | None = None) -> list[Message]:
     """Let through what the pools have room for; the messages to publish after the commit."""
+    return [message for messages in admit_each_pool(now, only) for message in messages]
+
+
+def admit_each_pool(now: datetime, only: Collection[UUID] | None = None) -> Iterator[list[Message]]:
+    """The same, pool by pool: each is committed when its messages are returned."""
     queue = _queue(now)
     if only is not None:
         pools = set(queue.filter(id__in=only).values_list("pool_id", flat=True))
     else:
         waiting = queue.filter(pool_id=OuterRef("pk"))
         pools = set(Pool.objects.using(ledger_alias()).filter(Exists(waiting)).values_list("pk", flat=True))
-    return [message for pool_id in sorted(pools) for message in _admit_pool(pool_id, now)]
+    return (_admit_pool(pool_id, now) for pool_id in sorted(pools))
 
 
 def _admit_pool(pool_id: int, now: datetime) -> list[Message]:
@@ -98,15 +105,16 @@ _COLUMNS = (
 
 
 def _first_in_rank(pool_id: int, room: int, now: datetime) -> list[UUID]:
-    waiting = _queue(now).filter(pool_id=pool_id)
-    overrides = waiting.filter(trigger=RunTrigger.MANUAL).order_by("eligible_at")
-    rows = [_Queued._make(row) for row in overrides.values_list(*_COLUMNS)[:RANKED_AT_MOST]]
-    for priority in (Priority.HIGH, Priority.MEDIUM, Priority.LOW):
-        left = RANKED_AT_MOST - len(rows)
-        if left > 0:
-            band = waiting.filter(routine__priority=priority).exclude(trigger=RunTrigger.MANUAL)
-            rows += [_Queued._make(row) for row in band.order_by("eligible_at").values_list(*_COLUMNS)[:left]]
-    return [UUID(ranked.id) for ranked in sorted(_ranked(rows, now), key=rank_key)[:room]]
+    # Overrides and higher bands first: whatever is left out when there are too many would not have been chosen.
+    urgency = Case(
+        When(trigger=RunTrigger.MANUAL, then=Value(-1)),
+        *(When(routine__priority=priority, then=Value(band)) for priority, band in BANDS.items()),
+        default=Value(len(BANDS)),
+    )
+    waiting = _queue(now).filter(pool_id=pool_id).order_by(urgency, "eligible_at").values_list(*_COLUMNS)
+    rows = [_Queued._make(row) for row in fast_rows(waiting[:RANKED_AT_MOST])]
+    keyed = ((rank_key(waiting), row.id) for waiting, row in zip(_ranked(rows, now), rows, strict=True))
+    return [run_id for _, run_id in nsmallest(room, keyed)]
 
 
 def _ranked(rows: list[_Queued], now: datetime) -> list[Waiting]:
@@ -135,16 +143,20 @@ def _ranked(rows: list[_Queued], now: datetime) -> list[Waiting]:
 
 
 def _let_through(run_ids: list[UUID], now: datetime) -> list[Message]:
+    """Admit them, in this order."""
     if not run_ids:
         return []
-    held = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.PENDING, admitted_at=None)
-    held.filter(id__in=locked_in_order(held, run_ids)).update(
-        admitted_at=now,
-        publish_after=now + timedelta(seconds=get_settings().publish_retry_seconds),
-        reason=Reason.NONE,
-    )
-    admitted = RoutineRun.objects.using(ledger_alias()).filter(
-        id__in=run_ids, status=RunStatus.PENDING, admitted_at=now
-    )
-    by_id = {message.run_id: message for message in messages_of(admitted)}
+    alias = ledger_alias()
+    publish_after = now + timedelta(seconds=get_settings().publish_retry_seconds)
+    if is_postgresql(alias):
+        with connections[alias].cursor() as cursor:
+            cursor.execute(sql("admit_runs"), [array_literal(run_ids), now, publish_after])
+            admitted = messages_from(cursor.fetchall())
+    else:
+        runs = RoutineRun.objects.using(alias)
+        held = runs.filter(status=RunStatus.PENDING, admitted_at=None)
+        ids = locked_in_order(held, run_ids)
+        held.filter(id__in=ids).update(admitted_at=now, publish_after=publish_after, reason=Reason.NONE)
+        admitted = messages_of(runs.filter(id__in=ids))
+    by_id = {message.run_id: message for message in admitted}
     return [by_id[str(run_id)] for run_id in run_ids if str(run_id) in by_id]

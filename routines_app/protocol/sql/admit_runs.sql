@@ -1,0 +1,13 @@
+-- Let held runs through, and read what their messages need. The runs are locked in the order of their ids, as everywhere.
+-- Arguments: an array of run ids, now, when to look whether they are published. Result: the columns of messages.py.
+WITH locked AS MATERIALIZED (
+    SELECT id FROM routines_routinerun
+    WHERE id = ANY (%s::uuid[]) AND status = 'PENDING' AND admitted_at IS NULL
+    ORDER BY id
+    FOR UPDATE
+)
+UPDATE routines_routinerun AS run
+SET admitted_at = %s, publish_after = %s, reason = ''
+FROM locked, routines_routine AS routine
+WHERE run.id = locked.id AND routine.id = run.routine_id
+RETURNING run.id, routine.name, run.task, run.queue, routine.priority, run.timeout_ms, routine.concurrency_policy, routine.id
