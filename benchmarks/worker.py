@@ -60,7 +60,8 @@ def routine_rate(bench: Bench, label: str, count: int, mirror: bool) -> float:
 
 
 def mirrored(bench: Bench, mirror: bool) -> Deployment:
-    return bench.deployment(ROUTINES={"MIRROR_RESULTS": mirror}, **DATABASE_RESULTS)
+    settings = DATABASE_RESULTS | {"CELERY_TASK_IGNORE_RESULT": False}  # or a task would have nothing to mirror
+    return bench.deployment(ROUTINES={"MIRROR_RESULTS": mirror}, **settings)
 
 
 def costs(bench: Bench) -> Iterator[Figure]:

@@ -5,7 +5,7 @@ Locks: the routine's state, then the run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -48,6 +48,8 @@ class Ended:
     exhausted: bool = False
     parked: str = ""
     """Why the routine was parked by this end; empty when it was not."""
+    mirrored: bool = field(default=False, compare=False)
+    """The record of django-celery-results is written already."""
     recovered: bool = False
     """The first success after failures."""
     catching_up: bool = False

@@ -7,7 +7,7 @@ next attempt, and — when the number of failures in a row changed an interval t
 On PostgreSQL the usual ends (a success, a failure that will be retried, a cancellation) are one statement. An end
 that changes the routine itself (exhausted, parked, recovered, catching up) takes the transaction of `ending.py`, as
 every end does on other databases. After the commit: the lease is released, beats are woken if there is something for
-them, the result is mirrored, the signals are sent.
+them, the result is mirrored unless the statement has done that too, the signals are sent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connections
+from django.db import DataError, IntegrityError, NotSupportedError, ProgrammingError
 
 from routines_app.coordination import wakeups
 from routines_app.core.retry import RetryAt, decide_retry
@@ -31,6 +31,7 @@ from routines_app.protocol.database import is_postgresql, ledger_alias, on_commi
 from routines_app.protocol.ending import Ended, NextAttempt, end_in_transaction
 from routines_app.protocol.facts import RunFacts
 from routines_app.protocol.outcome import Outcome
+from routines_app.protocol.prepared import run_statement
 from routines_app.protocol.start import release_quietly
 
 
@@ -119,19 +120,33 @@ def _changes_the_routine(run: RunFacts, outcome: Outcome, attempt: NextAttempt |
 
 
 def _end_in_one_statement(alias: str, run: RunFacts, outcome: Outcome, attempt: NextAttempt | None) -> Ended | None:
-    with connections[alias].cursor() as cursor:
-        cursor.execute(sql("finish"), _arguments(run, outcome, attempt))
-        row = cursor.fetchone()
-    if row is None:
+    mirrored = mirror.in_finish(alias, run, outcome)
+    try:
+        rows = _finish_statement(alias, _arguments(run, outcome, attempt), mirrored)
+    except (DataError, IntegrityError, ProgrammingError, NotSupportedError):
+        if mirrored is None:
+            raise
+        # Perhaps the copy is at fault: the original alone, and then the copy by itself, which says what is wrong.
+        mirrored = None
+        rows = _finish_statement(alias, _arguments(run, outcome, attempt), None)
+    if not rows:
         return None
-    status, reason, failures_before, next_source, retried = row
+    status, reason, failures_before, next_source, retried = rows[0]
     return Ended(
         status=RunStatus(status),
         reason=reason,
         retry_id=attempt.id if attempt is not None and retried else None,
         recovered=outcome.status == RunStatus.SUCCESS and failures_before > 0,
         catching_up=next_source == Source.CATCHING_UP,
+        mirrored=mirrored is not None,
     )
+
+
+def _finish_statement(
+    alias: str, arguments: dict[str, Any], mirrored: tuple[str, dict[str, Any]] | None
+) -> list[tuple[Any, ...]]:
+    part, more = mirrored or ("", {})
+    return run_statement(alias, sql("finish").replace("{mirror}", part), arguments | more)
 
 
 def _arguments(run: RunFacts, outcome: Outcome, attempt: NextAttempt | None) -> dict[str, Any]:
@@ -175,7 +190,7 @@ def _follow_up(alias: str, run: RunFacts, ended: Ended, now: datetime) -> None:
 def _after_commit(run: RunFacts, outcome: Outcome, ended: Ended) -> None:
     if _concerns_beats(run, ended):
         on_commit(wakeups.wake_beats)
-    if outcome.mirrored and run.keep_result:
+    if not ended.mirrored and mirror.is_wanted(run, outcome):
         on_commit(lambda: mirror.write(run, outcome, ended.status))
     _tell(run, ended)
 

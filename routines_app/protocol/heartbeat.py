@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.models import Q
 
 from routines_app.conf import get_settings
@@ -17,6 +17,7 @@ from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun, RunLog
 from routines_app.protocol import clock
 from routines_app.protocol.database import is_postgresql, ledger_alias, sql
+from routines_app.protocol.prepared import run_statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,8 @@ def beat_heart(runs: Mapping[UUID, dict[str, Any] | None]) -> dict[UUID, Pulse]:
 
 def _beat_in_one_statement(alias: str, runs: Mapping[UUID, dict[str, Any] | None]) -> dict[UUID, Pulse]:
     progress = [None if value is None else json.dumps(value) for value in runs.values()]
-    with connections[alias].cursor() as cursor:
-        cursor.execute(sql("heartbeat"), {"runs": list(runs), "progress": progress})
-        return {row[0]: _pulse(*row[1:]) for row in cursor.fetchall()}
+    rows = run_statement(alias, sql("heartbeat"), {"runs": list(runs), "progress": progress})
+    return {row[0]: _pulse(*row[1:]) for row in rows}
 
 
 def look(run_ids: Collection[UUID]) -> dict[UUID, Pulse]:

@@ -16,20 +16,36 @@ from routines_app.core.words import RunStatus
 from routines_app.protocol.database import is_postgresql, sql
 from routines_app.protocol.facts import RunFacts
 from routines_app.protocol.outcome import Outcome
+from routines_app.protocol.prepared import run_statement
 
 logger = logging.getLogger(__name__)
 
 STATES = {RunStatus.SUCCESS: "SUCCESS", RunStatus.FAILED: "FAILURE", RunStatus.CANCELLED: "REVOKED"}
+_STANDALONE = "(SELECT %(ended_status)s::text AS status) AS ended"
+
+
+def is_wanted(run: RunFacts, outcome: Outcome) -> bool:
+    """Whether this run has a record at all."""
+    return outcome.mirrored and run.keep_result and get_settings().mirror_results and _installed()
 
 
 def write(run: RunFacts, outcome: Outcome, status: RunStatus) -> None:
     """Store the record. A copy must not disturb the original: what fails here is logged."""
-    if not get_settings().mirror_results or not _installed():
-        return
     try:
-        _store(_record(run, outcome, status))
+        _store(_record(run, outcome), status)
     except Exception:
         logger.exception("the result of run %s could not be mirrored to django-celery-results", run.id)
+
+
+def in_finish(alias: str, run: RunFacts, outcome: Outcome) -> tuple[str, dict[str, Any]] | None:
+    """The part of the finish statement that stores the record, and its arguments.
+
+    None where it cannot be part of it: the records are in another database, or what a wrong record would spoil is a
+    transaction of the caller's.
+    """
+    if not is_wanted(run, outcome) or _alias() != alias or connections[alias].in_atomic_block:
+        return None
+    return f", mirrored AS ({_statement('ended')})", _arguments(_record(run, outcome))
 
 
 @lru_cache(maxsize=1)
@@ -37,7 +53,13 @@ def _installed() -> bool:
     return apps.is_installed("django_celery_results")
 
 
-def _record(run: RunFacts, outcome: Outcome, status: RunStatus) -> dict[str, Any]:
+def _alias() -> str:
+    from django_celery_results.models import TaskResult
+
+    return router.db_for_write(TaskResult)
+
+
+def _record(run: RunFacts, outcome: Outcome) -> dict[str, Any]:
     now = timezone.now()
     return {
         "task_id": str(run.id),
@@ -45,11 +67,8 @@ def _record(run: RunFacts, outcome: Outcome, status: RunStatus) -> dict[str, Any
         "task_name": run.task,
         "task_args": json.dumps(run.args),
         "task_kwargs": json.dumps(run.kwargs),
-        "status": STATES[status],
         "worker": run.worker[:100],
-        "content_type": "application/json",
-        "content_encoding": "utf-8",
-        "result": _result(outcome, status),
+        "result": _result(outcome),
         "traceback": outcome.traceback or None,
         "meta": '{"children": []}',
         "date_created": run.started_at or now,
@@ -58,21 +77,29 @@ def _record(run: RunFacts, outcome: Outcome, status: RunStatus) -> dict[str, Any
     }
 
 
-def _result(outcome: Outcome, status: RunStatus) -> str:
-    """What Celery's own JSON backend would have stored."""
-    if status == RunStatus.SUCCESS:
+def _result(outcome: Outcome) -> str:
+    """What Celery's own JSON backend would have stored. A success stays one, whoever has asked the run to stop."""
+    if outcome.status == RunStatus.SUCCESS:
         return outcome.result or "null"
     name = outcome.exception_names[0] if outcome.exception_names else str(outcome.reason)
     module = outcome.exception_names[1].rpartition(".")[0] if len(outcome.exception_names) > 1 else "builtins"
     return json.dumps({"exc_type": name, "exc_message": [outcome.error], "exc_module": module})
 
 
-def _store(record: dict[str, Any]) -> None:
+def _store(record: dict[str, Any], status: RunStatus) -> None:
     from django_celery_results.models import TaskResult
 
-    alias = router.db_for_write(TaskResult)
+    alias = _alias()
     if is_postgresql(alias):
-        with connections[alias].cursor() as cursor:
-            cursor.execute(sql("mirror_result"), record)
+        run_statement(alias, _statement(_STANDALONE), _arguments(record) | {"ended_status": status.value})
         return
+    record |= {"status": STATES[status], "content_type": "application/json", "content_encoding": "utf-8"}
     TaskResult.objects.using(alias).update_or_create(task_id=record.pop("task_id"), defaults=record)
+
+
+def _statement(ended: str) -> str:
+    return sql("mirror_result").replace("{ended}", ended)
+
+
+def _arguments(record: dict[str, Any]) -> dict[str, Any]:
+    return {f"mirror_{name}": value for name, value in record.items()}

@@ -30,6 +30,7 @@ from routines_app.protocol.continuation import continue_catch_up
 from routines_app.protocol.database import is_postgresql, ledger_alias, sql
 from routines_app.protocol.endings import end_pending
 from routines_app.protocol.facts import RunFacts
+from routines_app.protocol.prepared import run_statement
 
 HAND_BACK = timedelta(seconds=1)  # soon enough for a lease that is about to be released, rare enough to be cheap
 HELD_BACK: dict[str, Reason] = {RoutineStatus.PAUSED: Reason.PAUSED, RoutineStatus.PARKED: Reason.PARKED}
@@ -238,10 +239,9 @@ def _execute(alias: str, name: str, arguments: dict[str, Any]) -> RunFacts | Non
     statement = sql(name).replace("{facts}", facts.returning())
     # In a transaction of a caller's (eager mode) a refused key must not spoil what the caller does next.
     savepoint = transaction.atomic(using=alias) if connections[alias].in_atomic_block else nullcontext()
-    with savepoint, connections[alias].cursor() as cursor:
-        cursor.execute(statement, arguments)
-        row = cursor.fetchone()
-    return None if row is None else facts.from_row(row)
+    with savepoint:
+        rows = run_statement(alias, statement, arguments)
+    return facts.from_row(rows[0]) if rows else None
 
 
 def _begin_portably(alias: str, run_id: UUID, worker: str, *, exclusive: bool) -> RunFacts | None:

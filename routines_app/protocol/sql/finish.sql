@@ -2,6 +2,7 @@
 -- The state is locked first (the lock order). A run that was asked to stop ends CANCELLED instead of FAILED and has no
 -- next attempt; an archived routine has none either, also when it was archived while this waited for the lock: the
 -- locked state is read anew then, the routine is not. Whoever lost the row changes nothing.
+-- What takes the place of "mirror" is nothing, or writes the record of django-celery-results as well (mirror_result.sql).
 -- Arguments: run, routine, fence, status, reason, result, error, traceback, progress, succeeded,
 --   retry (bool), retry_id, retry_key, retry_at, retry_budget, retry_args, retry_kwargs.
 -- Result: one row if the run was still ours: status, reason, failure_count before, next_source, whether a retry was made.
@@ -52,6 +53,6 @@ WITH locked AS MATERIALIZED (
       AND locked.next_source <> 'archived'
     ON CONFLICT (idempotency_key) DO NOTHING
     RETURNING id
-)
+) {mirror}
 SELECT ended.status, ended.reason, locked.failure_count, locked.next_source, EXISTS (SELECT FROM retried)
 FROM ended, locked

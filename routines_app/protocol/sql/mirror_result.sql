@@ -1,13 +1,16 @@
--- Write the django-celery-results record of a run. Arguments: by the names of the columns.
+-- Write the django-celery-results record of a run. What takes the place of "ended" has the status of the ended run.
+-- Arguments: by the names of the columns, with mirror_ before them.
 INSERT INTO django_celery_results_taskresult (
     task_id, periodic_task_name, task_name, task_args, task_kwargs, status, worker, content_type, content_encoding,
     result, traceback, meta, date_created, date_started, date_done
 )
-VALUES (
-    %(task_id)s, %(periodic_task_name)s, %(task_name)s, %(task_args)s, %(task_kwargs)s, %(status)s, %(worker)s,
-    %(content_type)s, %(content_encoding)s, %(result)s, %(traceback)s, %(meta)s, %(date_created)s, %(date_started)s,
-    %(date_done)s
-)
+SELECT %(mirror_task_id)s, %(mirror_periodic_task_name)s, %(mirror_task_name)s, %(mirror_task_args)s,
+       %(mirror_task_kwargs)s,
+       CASE ended.status WHEN 'SUCCESS' THEN 'SUCCESS' WHEN 'FAILED' THEN 'FAILURE' ELSE 'REVOKED' END,
+       %(mirror_worker)s, 'application/json', 'utf-8', %(mirror_result)s, %(mirror_traceback)s, %(mirror_meta)s,
+       %(mirror_date_created)s::timestamptz, %(mirror_date_started)s::timestamptz, %(mirror_date_done)s::timestamptz
+FROM {ended}
 ON CONFLICT (task_id) DO UPDATE
 SET status = EXCLUDED.status, result = EXCLUDED.result, traceback = EXCLUDED.traceback, worker = EXCLUDED.worker,
     periodic_task_name = EXCLUDED.periodic_task_name, date_done = EXCLUDED.date_done
+RETURNING task_id
