@@ -1,0 +1,120 @@
+"""Statements that are prepared once per connection, and what happens where that does not work."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from django.db import DataError, connection, transaction
+from django.utils import timezone
+from django_celery_results.models import TaskResult
+
+from routines_app.core.words import Reason
+from routines_app.models import RoutineRun
+from routines_app.protocol import prepared
+from routines_app.protocol.finish import finish
+from routines_app.protocol.outcome import failed, succeeded
+from routines_app.protocol.overlap import request_stop
+from routines_app.protocol.prepared import run_statement
+from routines_app.protocol.start import Started, start
+from tests.acceptance.ringing import ring, routine
+
+ADD = "SELECT %(a)s::int + %(b)s::int, %(a)s::int"
+
+
+@pytest.fixture(autouse=True)
+def remembered() -> Iterator[None]:
+    """What one test finds out about its database is not true for the next."""
+    if connection.vendor != "postgresql":
+        pytest.skip("only PostgreSQL's statements are prepared")
+    yield
+    prepared._forgetful.clear()
+
+
+def prepared_names() -> set[str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM pg_prepared_statements WHERE name LIKE 'routines_%%'", {})
+        return {name for (name,) in cursor.fetchall()}
+
+
+def run_once(name: str) -> RoutineRun:
+    run = ring(routine(name), send=False)
+    begun = start(run.id, "me")
+    assert isinstance(begun, Started)
+    finish(begun.facts, succeeded("1"))
+    return RoutineRun.objects.get(id=run.id)
+
+
+def test_a_statement_is_prepared_once() -> None:
+    """Arguments may come in any order and more than once."""
+    with connection.cursor() as cursor:
+        cursor.execute("DEALLOCATE ALL")
+    prepared._known.clear()
+    before = prepared_names()
+    assert run_statement("default", ADD, {"b": 2, "a": 1}) == [(3, 1)]
+    assert run_statement("default", ADD, {"a": 3, "b": 4}) == [(7, 3)]
+    assert prepared_names() - before == {prepared._prepared(ADD).name}
+
+
+def test_a_pooler_that_forgets_gets_plain_statements(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing was done when the name was not found, so the run starts and ends all the same, once."""
+    run_once("before")
+    with connection.cursor() as cursor:
+        cursor.execute("DEALLOCATE ALL")
+    with caplog.at_level(logging.INFO):
+        assert run_once("after").status == "SUCCESS"
+    assert [r.message for r in caplog.records if "forgets prepared statements" in r.message]
+    assert not prepared_names()
+
+
+def test_a_name_that_another_client_prepared_is_used() -> None:
+    """Names are made from the text: whoever prepared it prepared the same."""
+    with connection.cursor() as cursor:
+        cursor.execute("DEALLOCATE ALL")
+        cursor.execute(prepared._prepared(ADD).prepare)
+    prepared._known.clear()
+    assert run_statement("default", ADD, {"a": 1, "b": 1}) == [(2, 1)]
+    assert not prepared._forgetful
+
+
+def test_inside_a_transaction_and_with_a_known_pooler_nothing_is_prepared() -> None:
+    """An error there would spoil what the caller does next."""
+    before = prepared_names()
+    with transaction.atomic():
+        assert run_statement("default", ADD + " -- here", {"a": 1, "b": 1}) == [(2, 1)]
+    connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"] = True
+    try:
+        assert run_statement("default", ADD + " -- there", {"a": 1, "b": 1}) == [(2, 1)]
+    finally:
+        connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"] = False
+    assert prepared_names() == before
+
+
+def test_other_errors_are_raised() -> None:
+    with pytest.raises(DataError):
+        run_statement("default", "SELECT 1 / %(by)s::int", {"by": 0})
+
+
+def test_a_copy_that_cannot_be_stored_does_not_keep_the_run_from_ending(caplog: pytest.LogCaptureFixture) -> None:
+    """The original is written without it, and the log says what is wrong with the copy."""
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE django_celery_results_taskresult RENAME TO elsewhere")
+    try:
+        assert run_once("mirrored").status == "SUCCESS"
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE elsewhere RENAME TO django_celery_results_taskresult")
+    assert "could not be mirrored" in caplog.text
+
+
+def test_the_copy_of_a_run_that_was_asked_to_stop_says_so() -> None:
+    """The statement decides that the failure is a cancellation, and the copy follows."""
+    run = ring(routine("stopped", max_attempts=3), send=False)
+    begun = start(run.id, "me")
+    assert isinstance(begun, Started)
+    with transaction.atomic():
+        request_stop([run.id], Reason.CANCELLED, timezone.now())
+    finish(begun.facts, failed(Reason.EXCEPTION, "ValueError: no", exception_names=("ValueError",)))
+    assert RoutineRun.objects.get(id=run.id).status == "CANCELLED"
+    assert TaskResult.objects.get(task_id=str(run.id)).status == "REVOKED"
