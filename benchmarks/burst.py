@@ -14,7 +14,9 @@ from tests.acceptance.process import Process
 
 SLOWEST_SECONDS = 600
 BARS = {"django-celery-beat": 25.0, "celery-redbeat": 8.0, "apply_async loop": 2.5}
+QUICK_PEERS = ("celery-redbeat", "apply_async loop")  # those that are worth a second measurement
 Start = Callable[[Deployment, int], Process]
+Rates = dict[str, dict[int, float]]
 
 
 def measure(bench: Bench) -> Iterator[Figure | Series]:
@@ -22,6 +24,8 @@ def measure(bench: Bench) -> Iterator[Figure | Series]:
     kinds = bench.size(list(OURS), ["ALLOW"])
     peers = {label: rates(bench, label, start, sizes_for(bench, label, sizes)) for label, start in PEERS.items()}
     ours = {label: rates(bench, label, OURS[label], sizes) for label in kinds}
+    if not bench.quick:
+        measure_again(bench, peers, ours)
     for label, found in (peers | {f"routines, {label}": found for label, found in ours.items()}).items():
         yield Series(plot="rate", label=label, points=sorted(found.items()))
     for label, found in ours.items():
@@ -36,6 +40,19 @@ def measure(bench: Bench) -> Iterator[Figure | Series]:
             )
     if not bench.quick:
         yield from rabbitmq.measure(bench, sizes[-1])
+
+
+def measure_again(bench: Bench, peers: Rates, ours: Rates) -> None:
+    """The largest size once more, the other way round: a machine is not equally fast all the time.
+
+    Of the peers the better of both counts, of ours the mean.
+    """
+    for label, found in reversed(ours.items()):
+        count = max(found)
+        found[count] = (found[count] + rate(bench, label, OURS[label], count)) / 2
+    for label in QUICK_PEERS:
+        count = max(peers[label])
+        peers[label][count] = max(peers[label][count], rate(bench, label, PEERS[label], count))
 
 
 def sizes_for(bench: Bench, label: str, sizes: list[int]) -> list[int]:

@@ -54,6 +54,7 @@ class BeatLoop:
             Chore(self._declare, lambda: get_settings().node_seconds),
             Chore(self._repair_plans, lambda: REPAIR_SECONDS),
             Chore(self._report_node, lambda: get_settings().node_seconds),
+            Chore(self._warm_up, lambda: float("inf")),
         ]
         self._pools = PoolLooks()
         self._look_at = 0.0
@@ -174,6 +175,12 @@ class BeatLoop:
     def _repair_plans(self) -> None:
         if repaired := replan_forgotten():
             logger.warning("%s routines had no plan and have one now", repaired)
+
+    def _warm_up(self) -> None:
+        """The first slot should not have to wait for a connection to the broker, and for code that nobody has used."""
+        self._send(claim_due(clock.now(), 1).messages)
+        if not dispatch.connect():
+            self._broker.is_away()
 
     def _report_node(self) -> None:
         nodes.report_beat(self._declarations.scope)

@@ -63,6 +63,11 @@ class Broker:
                 self._publish_batch(self._ready_producer(), routed)
             return unroutable
 
+    def connect(self) -> None:
+        """Connect now rather than with the first message, or raise `BrokerAway`."""
+        with self._connected():
+            self._ready_producer()
+
     def queue_sizes(self, queues: Iterable[str]) -> dict[str, int]:
         """How many messages wait in each queue. A queue that does not exist holds none."""
         with self._connected():

@@ -65,6 +65,16 @@ def send(messages: Sequence[Message]) -> bool:
     return True
 
 
+def connect() -> bool:
+    """Connect to the broker before there is something to send. False when it is away."""
+    try:
+        if not is_eager():
+            broker().connect()
+    except BrokerAway:
+        return False
+    return True
+
+
 def _set_aside(run_ids: Collection[str], now: datetime) -> None:
     """Runs whose queue cannot be published to wait with that reason, and do not hold the others up."""
     if run_ids:
