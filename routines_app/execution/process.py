@@ -101,6 +101,21 @@ def look_for_dead_children(sender: Any = None, **_: Any) -> None:
         hub.call_repeatedly(DEAD_CHILD_SECONDS, maintain)
 
 
+@signals.worker_ready.connect(weak=False)
+def drain_before_a_soft_shutdown(sender: Any = None, **_: Any) -> None:
+    """Celery tells of a cold shutdown only after the soft one before it, which may take minutes."""
+    worker = getattr(sender, "controller", None)
+    wait = getattr(worker, "wait_for_soft_shutdown", None)
+    if worker is None or wait is None:
+        return
+
+    def drain_and_wait() -> None:
+        report_draining()
+        wait()
+
+    worker.wait_for_soft_shutdown = drain_and_wait
+
+
 @signals.worker_shutting_down.connect(weak=False)
 def report_draining(**_: Any) -> None:
     if _reporter is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -128,6 +129,26 @@ def test_fault_11_a_cold_shutdown_interrupts_and_replaces_without_using_up_the_b
     assert (row.status, row.reason) == (RunStatus.CANCELLED, Reason.INTERRUPTED)
     [new] = run.retries()
     assert (new.status, new.attempt, new.budget_used) == (RunStatus.PENDING, 2, 1)
+    worker.wait(15)
+
+
+def test_fault_11_a_soft_shutdown_marks_the_node_and_lets_the_run_finish(stack: Stack, fault: Fault) -> None:
+    """SIGQUIT with a soft time: what ends within it succeeds, and nobody takes the worker for an idle one."""
+    patient = json.dumps(stack.settings | {"CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT": 6})
+    worker = stack.worker(ROUTINES_TEST_SETTINGS=patient)
+    short = ring(routine("short", task=SLEEPY, kwargs={"seconds": 3}))
+    long = ring(routine("long", task=SLEEPY, kwargs={"seconds": 60}))
+    body_of(stack, "short")
+    body_of(stack, "long")
+    os.kill(worker.pid, signal.SIGQUIT)
+    told_at = time.monotonic()
+    draining = Node.objects.filter(role=Role.WORKER, draining=True)
+    stack.wait_until(lambda: draining.exists(), 2.5, "the node was not marked as draining")
+    assert ended(stack, short, 15).status == RunStatus.SUCCESS
+    row = ended(stack, long, 20)
+    fault.recovered(time.monotonic() - told_at, 20, "11: a soft shutdown of 6 s hands on what did not finish")
+    assert (row.status, row.reason) == (RunStatus.CANCELLED, Reason.INTERRUPTED)
+    assert [new.budget_used for new in long.retries()] == [1]
     worker.wait(15)
 
 
