@@ -1,41 +1,33 @@
-"""The body: calls the user's Celery task as Celery itself would, and turns whatever happens into an outcome.
-
-The task sees a request of its own (id, arguments, retries, hostname …), its `before_start`, `on_success`, `on_failure`,
-`on_retry` and `after_return` are called, and a custom `__call__` is respected. Nothing that it raises gets out of here.
-"""
+"""The body: the user's Celery task is called, and whatever happens becomes an outcome. Nothing gets out of here."""
 
 from __future__ import annotations
 
 import logging
 import time
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from billiard import common as billiard_common
-from celery import _state as celery_state
-from celery import current_app, states
-from celery.app.task import Context, Task
-from celery.app.trace import task_has_custom
+from celery import current_app
+from celery.app.task import Task
 from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded, WorkerShutdown, WorkerTerminate
-from kombu.utils.uuid import uuid
 
 from routines_app.conf import get_settings
 from routines_app.core.errors import InvalidValue
 from routines_app.core.words import Reason, RunStatus
 from routines_app.execution import retries
+from routines_app.execution.call import Call, call_task
 from routines_app.execution.live import LiveRun
 from routines_app.execution.stops import Stop
-from routines_app.protocol.current import CurrentRun, set_current
 from routines_app.protocol.outcome import Outcome, cancelled, failed, succeeded
 from routines_app.protocol.texts import error_text, exception_names, result_json, traceback_text
 
 logger = logging.getLogger(__name__)
 
 SHOWN_TASKS = 20
-_OUR_FRAMES = __name__
-_tasks: Any = getattr(celery_state, "_task_stack")  # noqa: B009 - what `celery.current_task` reads
+_OUR_FRAMES = (__name__, call_task.__module__)
 
 
 @dataclass(kw_only=True)
@@ -44,31 +36,6 @@ class Ending:
 
     outcome: Outcome
     leave: BaseException | None = None
-
-
-@dataclass(kw_only=True)
-class Call:
-    """One call of a user's task."""
-
-    task: Task[..., Any]
-    live: LiveRun
-    request: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def id(self) -> str:
-        return str(self.live.facts.id)
-
-    def header(self, *args: Any, **kwargs: Any) -> None:
-        """Has the task's signature and does nothing: raises `TypeError` for arguments that do not fit."""
-        self.task.__header__(*args, **kwargs)  # type: ignore[attr-defined]
-
-    @property
-    def args(self) -> tuple[Any, ...]:
-        return tuple(self.live.facts.args)
-
-    @property
-    def kwargs(self) -> dict[str, Any]:
-        return self.live.facts.kwargs
 
 
 def find_task(name: str) -> Task[..., Any] | None:
@@ -105,7 +72,7 @@ def run_body(call: Call, exposed: AbstractContextManager[None]) -> Ending:
         try:
             live.enter_body()
             with exposed:
-                value = _call_task(call)
+                value = call_task(call)
         finally:
             live.leave_body()
     except BaseException as error:  # noqa: BLE001 - the error boundary
@@ -113,73 +80,6 @@ def run_body(call: Call, exposed: AbstractContextManager[None]) -> Ending:
         live.leave_body()
         return _ending_of_error(call, error)
     return Ending(outcome=stopped_outcome(live) or _success(call, value))
-
-
-def _call_task(call: Call) -> Any:
-    task = call.task
-    retries.take_over(task)
-    set_current(CurrentRun(call.live))
-    _tasks.push(task)
-    task.request_stack.push(_context(call))
-    try:
-        return _with_handlers(call)
-    finally:
-        task.request_stack.pop()
-        _tasks.pop()
-        set_current(None)
-
-
-def _context(call: Call) -> Context:
-    facts = call.live.facts
-    return Context(
-        call.request,
-        id=call.id,
-        task=facts.task,
-        args=call.args,
-        kwargs=call.kwargs,
-        retries=facts.attempt - 1,
-        root_id=str(facts.chain or facts.id),
-        correlation_id=call.id,
-        periodic_task_name=facts.routine_name,
-        called_directly=False,
-        is_eager=False,
-        ignore_result=call.task.ignore_result,
-        origin=call.request.get("hostname") or uuid(),
-    )
-
-
-def _with_handlers(call: Call) -> Any:
-    task = call.task
-    try:
-        if task_has_custom(task, "before_start"):
-            task.before_start(call.id, call.args, call.kwargs)
-        run = task if task_has_custom(task, "__call__") else task.run
-        value = run(*call.args, **call.kwargs)
-    except (Ignore, Reject):
-        raise
-    except Retry as error:
-        _handle(call, "on_retry", error, call.id, call.args, call.kwargs, None)
-        _handle(call, "after_return", states.RETRY, error, call.id, call.args, call.kwargs, None)
-        raise
-    except Exception as error:
-        _handle(call, "on_failure", error, call.id, call.args, call.kwargs, None)
-        _handle(call, "after_return", states.FAILURE, error, call.id, call.args, call.kwargs, None)
-        raise
-    _handle(call, "on_success", value, call.id, call.args, call.kwargs)
-    _handle(call, "after_return", states.SUCCESS, value, call.id, call.args, call.kwargs, None)
-    return value
-
-
-def _handle(call: Call, name: str, *arguments: Any) -> None:
-    """A task's own handler; one that fails changes nothing about how the task ended."""
-    if not task_has_custom(call.task, name):
-        return
-    try:
-        getattr(call.task, name)(*arguments)
-    except SoftTimeLimitExceeded:
-        raise
-    except Exception:
-        logger.exception("%s of task %s failed", name, call.task.name)
 
 
 # From what happened to an outcome
@@ -259,6 +159,6 @@ def _failure(error: BaseException, *, reason: Reason = Reason.EXCEPTION, **more:
 
 def _below_us(begin: TracebackType | None) -> TracebackType | None:
     """The traceback without our own frames at its top."""
-    while begin is not None and begin.tb_next is not None and begin.tb_frame.f_globals.get("__name__") == _OUR_FRAMES:
+    while begin is not None and begin.tb_next is not None and begin.tb_frame.f_globals.get("__name__") in _OUR_FRAMES:
         begin = begin.tb_next
     return begin

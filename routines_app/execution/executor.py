@@ -22,7 +22,8 @@ from django.db import DataError, Error, close_old_connections, connections
 
 from routines_app.conf import get_settings
 from routines_app.core.words import Reason
-from routines_app.execution.body import Call, Ending, bad_arguments, find_task, run_body, unknown_task
+from routines_app.execution.body import Ending, bad_arguments, find_task, run_body, unknown_task
+from routines_app.execution.call import Call
 from routines_app.execution.heart import write_lines
 from routines_app.execution.interrupts import MainThreadInterrupter, interrupter, is_pool_child, shield
 from routines_app.execution.live import LiveRun

@@ -38,7 +38,7 @@ class Hooked(Task):  # type: ignore[type-arg]
         raise RuntimeError("a handler that fails")
 
     def on_failure(self, exc: Exception, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
-        seen.append(("on_failure", str(exc)))
+        seen.append(("on_failure", str(exc), einfo.traceback.splitlines()[-1]))
 
     def on_retry(self, exc: Exception, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
         seen.append("on_retry")

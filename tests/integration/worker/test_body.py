@@ -59,7 +59,7 @@ def test_class_based_tasks_get_their_call_and_handlers(run_it: Execute) -> None:
 def test_the_failure_handlers_are_called(run_it: Execute) -> None:
     row = run_it(pending("hooked", kwargs={"fail": True}))
     assert row.status == RunStatus.FAILED
-    assert tasks.seen[2:] == [("on_failure", "asked to"), ("after_return", "FAILURE")]
+    assert tasks.seen[2:] == [("on_failure", "asked to", "ValueError: asked to"), ("after_return", "FAILURE")]
 
 
 def test_a_task_that_ignores_its_result_leaves_none(run_it: Execute) -> None:
