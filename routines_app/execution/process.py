@@ -7,7 +7,7 @@ import threading
 from typing import Any
 from uuid import UUID
 
-from celery import current_app, signals
+from celery import bootsteps, current_app, signals
 from celery.worker import state
 from django.db import Error, connections
 
@@ -89,16 +89,33 @@ def report(sender: Any = None, **_: Any) -> None:
     _reporter.start()
 
 
-@signals.worker_ready.connect(weak=False)
-def look_for_dead_children(sender: Any = None, **_: Any) -> None:
+class DeadChildren(bootsteps.StartStopStep):
     """Celery's prefork pool looks for children that died every 5 s; a run that died with one should not wait so long.
 
-    Other pools have no children, and no event loop to ask.
+    A step of the consumer, because each new connection to the broker begins with an empty event loop. Other pools
+    have no children, and no event loop to ask.
     """
-    hub = getattr(sender, "hub", None)
-    maintain = getattr(getattr(getattr(sender, "pool", None), "_pool", None), "maintain_pool", None)
-    if hub is not None and maintain is not None:
-        hub.call_repeatedly(DEAD_CHILD_SECONDS, maintain)
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def __init__(self, parent: Any, **options: Any) -> None:
+        super().__init__(parent, **options)
+        self._look: Any = None
+
+    def start(self, parent: Any) -> None:
+        maintain = getattr(getattr(parent.pool, "_pool", None), "maintain_pool", None)
+        if parent.hub is not None and maintain is not None:
+            self._look = parent.hub.call_repeatedly(DEAD_CHILD_SECONDS, maintain)
+
+    def stop(self, parent: Any) -> None:  # noqa: ARG002
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
+
+
+@signals.worker_init.connect(weak=False)
+def look_for_dead_children(sender: Any = None, **_: Any) -> None:
+    sender.app.steps["consumer"].add(DeadChildren)
 
 
 @signals.worker_ready.connect(weak=False)

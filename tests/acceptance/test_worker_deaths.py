@@ -45,6 +45,23 @@ def test_fault_07_a_killed_child_is_recorded_within_seconds_and_retried(stack: S
     assert (retry.status, retry.trigger, retry.attempt) == (RunStatus.PENDING, RunTrigger.RETRY, 2)
 
 
+def test_fault_07_a_killed_child_is_seen_as_fast_after_the_broker_was_away(stack: Stack, fault: Fault) -> None:
+    """A new connection begins with an empty event loop; the look for dead children must be in it again."""
+    worker = stack.worker()
+    run = ring(routine("killed", task=SLEEPY, kwargs={"seconds": 60}))
+    body = body_of(stack, "killed")
+    stack.redis.kill()
+    worker.wait_for_log("Connection to broker lost")
+    stack.redis.start()
+    reconnected = "the worker did not reconnect"
+    stack.wait_until(lambda: worker.log().count("Connected to redis") == 2, 20, reconnected)
+    os.kill(body.pid, signal.SIGKILL)
+    killed_at = time.monotonic()
+    row = ended(stack, run, 10)
+    fault.recovered(time.monotonic() - killed_at, 2.5, "7: the death of a child is recorded, after a reconnection")
+    assert (row.status, row.reason) == (RunStatus.FAILED, Reason.WORKER_LOST)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["ALLOW", "FORBID"])
 def test_fault_08_a_killed_worker_is_found_and_its_run_retried(stack: Stack, fault: Fault, policy: str) -> None:
