@@ -35,7 +35,7 @@ class Settings:
     reconcile_seconds: float = 5.0
     """How often the beats, together, look for lost messages and orphaned runs."""
 
-    publish_retry_seconds: float = 5.0
+    publish_retry_seconds: float = 1.5
     """A run that is not stamped as published after this long is published by any beat."""
 
     lease_seconds: float = 30.0

@@ -17,7 +17,7 @@ from routines_app.coordination.envelope import Message
 from routines_app.protocol.database import ledger_alias
 from routines_app.protocol.eager import is_eager
 
-BATCHES_AHEAD = 2  # claimed and not yet published: more would only lengthen the wait for a stamp
+BATCHES_AHEAD = 1  # claimed and waiting: more would only make other beats think that nobody publishes them
 
 
 class Sender:

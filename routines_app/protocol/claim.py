@@ -7,7 +7,7 @@ The protocol, for one batch:
 3. The rows are inserted and the states are written: one statement each. A crash before the commit undoes all of it
    and another beat claims the same slots; after the commit the rows are the outbox.
 4. What may go out at once is returned as messages, for the caller to publish after the commit. The rows already say
-   `publish_after = now + 5 s`: if nobody stamps them by then, any beat publishes them.
+   `publish_after = now + 1.5 s`: if nobody stamps them by then, any beat publishes them.
 
 A routine whose next fire cannot be computed is parked with the reason; all others go on.
 """

@@ -2,7 +2,7 @@
 
 The run rows are the outbox. A PENDING row without `dispatched_at` waits; `publish_after` says when any beat may look at
 it, and NULL that an event will set it (room in a pool, the end of a pause). Whoever takes rows moves their
-`publish_after` 5 s on, commits, publishes, and stamps them. A crash anywhere in between leaves rows that the next
+`publish_after` 1.5 s on, commits, publishes, and stamps them. A crash anywhere in between leaves rows that the next
 look finds again; a message that goes out twice does nothing the second time.
 
 Locks are taken in the order routine state, run: states only for exclusive routines, whose overlap is decided here.
