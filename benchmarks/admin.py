@@ -13,7 +13,7 @@ from benchmarks.fill import DAY_SECONDS, add_routines, add_runs
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
-    routines, runs = bench.size((100_000, 1_000_000), (2_000, 20_000))
+    routines, runs = bench.size((100_000, 1_000_000), (1_000, 5_000))
     bench.progress.begin(f"admin with {routines:,} routines and {runs:,} runs")
     with bench.deployment() as at, at.orm():
         add_routines(at, routines, first=soon(DAY_SECONDS / 2), step_ms=100)
@@ -21,7 +21,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
         for label, path in pages(at).items():
             bench.say(label)
             yield Figure(
-                name=f"admin: {label}", ours=median_ms(path, bench.size(7, 3)), unit="ms", bar=ours_at_most(300)
+                name=f"admin: {label}", ours=median_ms(path, bench.size(7, 2)), unit="ms", bar=ours_at_most(300)
             )
 
 

@@ -57,7 +57,7 @@ def measure_again(bench: Bench, peers: Rates, ours: Rates) -> None:
 
 def sizes_for(bench: Bench, label: str, sizes: list[int]) -> list[int]:
     """django-celery-beat needs minutes for many entries, and gets slower with each: few flatter it."""
-    return bench.size([sizes[0], sizes[-1]], [300]) if label == "django-celery-beat" else sizes
+    return bench.size([sizes[0], sizes[-1]], [100]) if label == "django-celery-beat" else sizes
 
 
 def rates(bench: Bench, label: str, start: Start, sizes: list[int]) -> dict[int, float]:

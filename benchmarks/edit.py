@@ -41,12 +41,12 @@ def measure(bench: Bench) -> Iterator[Figure]:
 
 
 def ours(bench: Bench, count: int) -> list[float]:
-    """Milliseconds from the edit's commit until the message is there, the worst percent left to the machine."""
+    """Milliseconds from the edit's begin until the message is there, the worst percent left to the machine."""
     bench.progress.begin(f"edits among {count:,} routines")
     with bench.deployment() as at, at.orm():
         add_routines(at, count, first=soon(DAY_SECONDS))
         at.beat()
-        time.sleep(bench.size(8, 2))  # asleep, and for as long as it ever sleeps
+        time.sleep(bench.size(8, 1))  # asleep, and for as long as it ever sleeps
         waits = [edit_routine(at, number) for number in range(bench.size(50, 5))]
     return [wait for wait in waits if wait <= percentile(waits, 99)]
 
@@ -55,11 +55,11 @@ def edit_routine(at: Deployment, number: int, tries: int = 5) -> float:
     from routines_app import service
 
     before = at.queue.length()
-    slot = soon(AHEAD_SECONDS)
+    began, slot = time.monotonic(), soon(AHEAD_SECONDS)
     service.update_routine(f"bench-{number}", start_at=moment(slot))
     if time.time() >= slot and tries:  # on a busy machine the edit itself took longer: its slot has passed
         return edit_routine(at, number + MORE, tries - 1)
-    return milliseconds_until_sent(at, before, 30)
+    return milliseconds_until_sent(at, before, 30, began)
 
 
 def django_celery_beat(bench: Bench, count: int) -> float:
@@ -73,11 +73,11 @@ def django_celery_beat(bench: Bench, count: int) -> float:
         entry = PeriodicTask.objects.get(name="bench-0")
         entry.last_run_at = None
         entry.start_time = moment(soon(0))
+        began = time.monotonic()
         entry.save()
-        return milliseconds_until_sent(at, 0, 120)
+        return milliseconds_until_sent(at, 0, 120, began)
 
 
-def milliseconds_until_sent(at: Deployment, before: int, timeout: float) -> float:
-    committed = time.monotonic()
+def milliseconds_until_sent(at: Deployment, before: int, timeout: float, began: float) -> float:
     wait_for(lambda: at.queue.length() > before, timeout, "the edit had no effect", every=POLL_SECONDS)
-    return (time.monotonic() - committed) * 1000
+    return (time.monotonic() - began) * 1000

@@ -62,15 +62,16 @@ def measure(bench: Bench) -> Iterator[Figure]:
         killed = kill_children(bench, processes, last)
         wait_for_the_end(bench, at)
         fired = at.count("SELECT coalesce(sum(occurrences), 0) FROM routines_routinerun WHERE attempt = 1")
+        bodies = read_bodies(at, killed)
         found = {
-            "overlapping bodies": overlaps(at, killed),
+            "overlapping bodies": overlaps(bodies),
             "slots without a record": max(0, slots - fired) + at.count(UNBALANCED),
             "runs lost": at.count(LOST),
         }
+    label = f"{slots:,} FORBID firings, {len(killed)} kills"
     for what, count in found.items():
-        yield Figure(
-            name=f"{slots:,} FORBID firings, {len(killed)} kills: {what}", ours=count, unit="", bar=ours_at_most(0)
-        )
+        yield Figure(name=f"{label}: {what}", ours=count, unit="", bar=ours_at_most(0))
+    yield Figure(name=f"{label}: bodies that ran", ours=sum(map(len, bodies.values())), unit="")
 
 
 def kill_children(bench: Bench, workers: list[Process], until: float) -> dict[int, float]:
@@ -93,16 +94,25 @@ def wait_for_the_end(bench: Bench, at: Deployment) -> None:
     bench.wait(lambda: at.count(active) + at.count(waiting) == 0, 300, "some runs never ended", every=0.2)
 
 
-def overlaps(at: Deployment, killed: dict[int, float]) -> int:
-    """From what the bodies wrote themselves: how many began before the one before them had ended."""
+def read_bodies(at: Deployment, killed: dict[int, float]) -> dict[int, list[tuple[float, float]]]:
+    """Begin and end of each routine's bodies, as they wrote them themselves; a killed one ended with its process.
+
+    One that neither wrote its end nor was killed never ended, as far as anybody knows.
+    """
     bodies: dict[int, list[tuple[float, float]]] = defaultdict(list)
     open_body: dict[int, tuple[int, float]] = {}
     for line in map(json.loads, at.body_log.read_text().splitlines()):
-        if line["event"] == "start":
-            open_body[line["pid"]] = (line["routine"], line["at"])
-        elif line["pid"] in open_body:
-            routine, began = open_body.pop(line["pid"])
+        pid = line["pid"]
+        if pid in open_body:
+            routine, began = open_body.pop(pid)
             bodies[routine].append((began, line["at"]))
+        if line["event"] == "start":
+            open_body[pid] = (line["routine"], line["at"])
     for pid, (routine, began) in open_body.items():
-        bodies[routine].append((began, killed.get(pid, began)))
+        bodies[routine].append((began, killed.get(pid, float("inf"))))
+    return bodies
+
+
+def overlaps(bodies: dict[int, list[tuple[float, float]]]) -> int:
+    """How many bodies began before the one before them had ended."""
     return sum(later[0] < earlier[1] for each in bodies.values() for earlier, later in pairwise(sorted(each)))

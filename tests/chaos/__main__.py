@@ -67,6 +67,8 @@ def run(stack: Stack, options: argparse.Namespace, began: float) -> int:
     print(f"chaos: {len(names)} routines, {BEATS} beats, {WORKERS} workers, seed {options.seed}", flush=True)
     nemesis.rage(options.minutes * 60)
     unsettled = settle(nemesis, names, tell)
+    if not stack.bodies():
+        unsettled = unsettled or "no body has written anything: there is nothing to judge"
     verdict = judge(stack.bodies, settled=True)
     print(verdict.page())
     print("faults injected     " + ", ".join(f"{kind} {count}" for kind, count in sorted(nemesis.injected.items())))
