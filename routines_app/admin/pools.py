@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from routines_app.admin.charts import meter
+from routines_app.admin.lookups import OwnFiltersOnly
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.transitions import ACTIVE
 from routines_app.models import Pool, RoutineRun
@@ -39,7 +40,7 @@ class PoolChangeList(ChangeList):
 
 
 @admin.register(Pool)
-class PoolAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class PoolAdmin(OwnFiltersOnly):
     """A pool is its name and its ceiling; the list shows how full it is."""
 
     list_display = ["name", "max_concurrent", "use"]

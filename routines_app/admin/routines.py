@@ -17,13 +17,14 @@ from routines_app.admin.changelist import RoutineChangeList
 from routines_app.admin.columns import RoutineColumns
 from routines_app.admin.filters import HealthFilter, TagFilter
 from routines_app.admin.form_page import RoutineFormPage
+from routines_app.admin.lookups import OwnFiltersOnly
 from routines_app.admin.paging import CappedPaginator
 from routines_app.admin.permissions import RoutinePermissions
 from routines_app.models import Routine
 
 
 @admin.register(Routine)
-class RoutineAdmin(RoutinePermissions, RoutineColumns, RoutineFormPage):
+class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFormPage):
     """The list shows each routine's state, schedule, next fire and last runs; its name leads to its page."""
 
     list_display = ["title", "state_pill", "schedule", "next_fire", "last_runs", "policies"]

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from routines_app.admin import run_page
 from routines_app.admin.filters import ReasonFilter
+from routines_app.admin.lookups import OwnFiltersOnly
 from routines_app.admin.markup import NOTHING, moment, pill
 from routines_app.admin.paging import CappedPaginator
 from routines_app.admin.phrases import seconds_in_words
@@ -26,7 +27,7 @@ HEAVY = ("args", "kwargs", "result", "error", "traceback", "progress")
 
 
 @admin.register(RoutineRun)
-class RunAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class RunAdmin(OwnFiltersOnly):
     """Runs are written by the machinery only; people look, cancel and ask for more."""
 
     list_display = ["outcome", "routine_name", "slot", "trigger", "attempt", "late", "took", "worker"]
