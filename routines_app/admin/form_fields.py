@@ -40,8 +40,12 @@ class _JSONField(forms.JSONField):
 
     widget = forms.Textarea(attrs={"rows": 4, "cols": 60, "class": "vLargeTextField rt-code", "spellcheck": "false"})
 
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """What was typed is shown again as it was typed: masked, a new secret would be lost with the next save."""
+        return initial if self.disabled else data or ""
+
     def prepare_value(self, value: Any) -> Any:
-        """Indented, and with secrets masked; a mask that comes back means what is stored."""
+        """What is stored: indented, and with secrets masked; a mask that comes back means what is stored."""
         if isinstance(value, str):
             return value
         return json.dumps(masked(value), indent=2, ensure_ascii=False)

@@ -1,0 +1,48 @@
+"""Secrets in forms: never shown when they are stored, never lost when they are typed."""
+
+from __future__ import annotations
+
+from django.test import Client
+from django.urls import reverse
+
+from routines_app.admin.masks import MASK
+from routines_app.models import Routine, RoutineRun
+from tests.browser.scenes import make_routine
+from tests.integration.admin.pages import verb_url
+from tests.integration.admin.test_form import ADD, NEW, change_url, save, typed
+
+
+def test_a_secret_typed_into_a_new_routine_survives_an_error_elsewhere(operator: Client) -> None:
+    """The form shows again what was typed, so that the next save stores it and not its mask."""
+    address = reverse(ADD)
+    page = save(operator, address, **(NEW | {"cron": "61 * * * *", "kwargs": '{"password":"s3cret"}'}))
+    form = page.context["adminform"].form
+    assert form["kwargs"].value() == '{"password":"s3cret"}'
+    operator.post(address, typed(form, cron="0 9 * * *"))
+    assert Routine.objects.get().kwargs == {"password": "s3cret"}
+
+
+def test_a_secret_typed_over_another_survives_an_error_elsewhere(operator: Client) -> None:
+    """A mask in its place would mean the old one."""
+    routine = make_routine(kwargs={"password": "old", "token": "kept"})
+    kwargs = f'{{"password": "new", "token": "{MASK}"}}'
+    page = save(operator, change_url(routine), cron="61 * * * *", kwargs=kwargs)
+    assert "kept" not in page.content.decode()
+    operator.post(change_url(routine), typed(page.context["adminform"].form, cron="0 9 * * *"))
+    assert Routine.objects.get().kwargs == {"password": "new", "token": "kept"}
+
+
+def test_a_secret_typed_for_one_run_survives_an_error_elsewhere(operator: Client) -> None:
+    """The page that asks for arguments shows them again as they were typed."""
+    address = verb_url(routine := make_routine(kwargs={"token": "old"}), "run")
+    page = operator.post(address, {"args": "{}", "kwargs": '{"token": "new"}'})
+    form = page.context["form"]
+    assert form.errors.keys() == {"args"}
+    operator.post(address, typed(form, args="[]"))
+    assert RoutineRun.objects.get(routine=routine).kwargs == {"token": "new"}
+
+
+def test_run_now_without_arguments_shows_none_when_it_is_refused(operator: Client) -> None:
+    """Fields that were not sent are empty, which means the routine's own arguments."""
+    page = operator.post(verb_url(make_routine(), "run"), {"reason": "x" * 501})
+    assert [page.context["form"][name].value() for name in ("args", "kwargs")] == ["", ""]
