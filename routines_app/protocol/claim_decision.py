@@ -73,16 +73,17 @@ def _replanned(row: DueRow, fingerprint: str, now: datetime) -> Claimed:
     Of the slots that the old schedule still owed, only the planned one is known: it is in the ledger as superseded.
     """
     anchor, plan = plan_from_now(row, row, now)
+    active = row.status == RoutineStatus.ACTIVE
     state = _state_of(row)._replace(
         last_slot=anchor,
-        next_slot=plan.next_run_at if row.status == RoutineStatus.ACTIVE else row.next_slot,
+        next_slot=plan.next_run_at if active else row.next_slot,
         next_run_at=plan.next_run_at,
         next_source=plan.source.value,
-        fingerprint=fingerprint,
+        fingerprint=fingerprint if active else row.fingerprint,  # its slots are still those of the old schedule
         release_policy="",
         release_until=None,
     )
-    return Claimed(state=state, runs=_superseded(row, state, now), replanned=row.fingerprint != fingerprint)
+    return Claimed(state=state, runs=_superseded(row, state, now), replanned=row.fingerprint != state.fingerprint)
 
 
 def _superseded(row: DueRow, state: NewState, now: datetime) -> tuple[NewRun, ...]:

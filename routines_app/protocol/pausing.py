@@ -24,7 +24,7 @@ from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus, RunSta
 from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState
 from routines_app.protocol import changes
 from routines_app.protocol.database import ledger_alias
-from routines_app.protocol.planning import fingerprint_of, replan
+from routines_app.protocol.planning import fault_of, fingerprint_of, replan
 from routines_app.protocol.unfired import BASELINE, skip_passed_over, skip_planned, skip_unfired, source_of
 
 HOLDING = (RoutineStatus.PAUSED, RoutineStatus.PARKED)
@@ -83,8 +83,8 @@ def _release_slots(
 
 def leave_behind(routine: Routine, state: RoutineState, now: datetime, reason: Reason) -> None:
     """Account for every slot up to now that the plan still owed: a new plan will start after now."""
-    if state.fingerprint != fingerprint_of(routine):
-        # The schedule was changed by plain SQL, perhaps to something that cannot be computed: mending it must work.
+    if state.fingerprint != fingerprint_of(routine) or fault_of(routine, state, now) is not None:
+        # The schedule was changed by plain SQL, or cannot be computed (any more): mending and archiving must work.
         skip_planned(routine, state, now, reason, now)
         return
     while skip_unfired(routine, state, now, reason, now):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from routines_app.core.fingerprint import schedule_fingerprint
 from routines_app.core.governor import Plan, PlanState, plan_next
-from routines_app.core.triggers import CronTrigger, IntervalTrigger, ManualTrigger, Trigger
+from routines_app.core.triggers import CronTrigger, IntervalTrigger, ManualTrigger, Trigger, next_slot
 from routines_app.core.words import RoutineStatus, TriggerKind
 from routines_app.models import Routine, RoutineState
 
@@ -109,15 +110,26 @@ def fingerprint_of(routine: Schedule) -> str:
     )
 
 
+def fault_of(routine: Schedule, state: Progress, now: datetime) -> Exception | None:
+    """Why the schedule cannot be computed: plain SQL can store anything, and a zone may leave the tz database."""
+    try:
+        plan = replace(plan_state(routine, state), status=RoutineStatus.ACTIVE, paused_until=None)
+        next_slot(plan.trigger, now)
+        plan_next(plan, now, anchor_of(routine, state))
+    except (ArithmeticError, ValueError) as error:
+        return error
+    return None
+
+
 def replan(routine: Routine, state: RoutineState, now: datetime) -> None:
     """Plan from now on: slots up to now are left behind. Sets the state's plan fields; the caller saves.
 
     For a routine that is not ACTIVE only the moment of the next look changes: its slots stay where they are, so
-    that the end of a pause can account for them.
+    that the end of a pause can account for them, and so does the fingerprint of the schedule that they are of.
     """
     anchor, plan = plan_from_now(routine, state, now)
-    state.fingerprint = fingerprint_of(routine)
     if routine.status == RoutineStatus.ACTIVE:
+        state.fingerprint = fingerprint_of(routine)
         state.last_slot = anchor
         state.next_slot = plan.next_run_at
     state.next_run_at = plan.next_run_at

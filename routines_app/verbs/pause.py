@@ -10,7 +10,7 @@ from routines_app.core.words import CatchUpPolicy, RoutineStatus
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol import clock
 from routines_app.protocol.pausing import end_pause, hold_runs
-from routines_app.protocol.planning import replan
+from routines_app.protocol.planning import fault_of, replan
 from routines_app.protocol.unfired import unfired
 from routines_app.verbs.editing import Edit, editing, refuse_move
 from routines_app.verbs.lookup import RoutineRef, find_routine
@@ -54,8 +54,16 @@ def resume_routine(routine: RoutineRef, *, release: str = "SKIP", actor: str = "
     with editing(routine, actor=actor, reason=reason) as edit:
         if edit.routine.status != RoutineStatus.PAUSED:
             raise NotAllowed("status", edit.routine.status, "resume needs a PAUSED routine; reset a PARKED one")
+        _refuse_uncomputable(edit)
         end_pause(edit.routine, edit.state, edit.now, policy, actor=edit.actor, reason=edit.reason)
     return edit.routine
+
+
+def _refuse_uncomputable(edit: Edit) -> None:
+    fault = fault_of(edit.routine, edit.state, edit.now)
+    if fault is not None:
+        expected = f"its next fire cannot be computed ({fault}): edit the schedule, then resume it"
+        raise NotAllowed("routine", edit.routine.name, expected)
 
 
 def slots_to_release(routine: RoutineRef) -> Span | None:

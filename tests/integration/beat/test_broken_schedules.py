@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -10,6 +10,7 @@ from routines_app import service
 from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChange
 from routines_app.protocol import clock
 from routines_app.protocol.claim import claim_due
+from routines_app.protocol.planning import fingerprint_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -70,3 +71,74 @@ def test_a_slot_that_an_edit_by_sql_takes_away_is_in_the_ledger() -> None:
     assert (run.scheduled_for, run.status, run.reason) == (planned, "SKIPPED", "superseded")
     change = ScheduleChange.objects.get(kind="replanned")
     assert change.next_slot == run.next_planned_for == RoutineState.objects.get().next_slot
+
+
+NONSENSE = [{"cron": "every now and then"}, {"timezone": "Mars/Olympus"}]
+
+
+def paused_and_corrupt(nonsense: dict[str, str], *, stamped: bool) -> datetime:
+    """A paused routine that owes a slot and cannot be computed; `stamped`: its plan claims to be of this schedule."""
+    service.create_routine("broken", task=TASK, cron="* * * * *")
+    planned = make_due("broken").next_slot
+    assert planned is not None
+    Routine.objects.update(**nonsense)
+    service.pause_routine("broken")
+    if stamped:
+        RoutineState.objects.update(fingerprint=fingerprint_of(Routine.objects.get()))
+    return planned
+
+
+@pytest.mark.parametrize("stamped", [False, True])
+@pytest.mark.parametrize("nonsense", NONSENSE)
+def test_a_corrupt_routine_that_was_paused_is_mended_by_an_edit(nonsense: dict[str, str], *, stamped: bool) -> None:
+    """The edit writes the one planned slot as skipped, and the routine can be resumed."""
+    planned = paused_and_corrupt(nonsense, stamped=stamped)
+
+    service.update_routine("broken", cron="*/5 * * * *", timezone="UTC")
+    service.resume_routine("broken")
+
+    assert Routine.objects.get().status == "ACTIVE"
+    assert RoutineState.objects.get().next_run_at > clock.now()
+    run = RoutineRun.objects.get()
+    assert (run.scheduled_for, run.status, run.reason) == (planned, "SKIPPED", "paused")
+
+
+@pytest.mark.parametrize("stamped", [False, True])
+@pytest.mark.parametrize("nonsense", NONSENSE)
+def test_a_corrupt_routine_that_was_paused_can_be_archived_and_deleted(
+    nonsense: dict[str, str], *, stamped: bool
+) -> None:
+    """What it owed is in the ledger until it goes with the routine."""
+    planned = paused_and_corrupt(nonsense, stamped=stamped)
+
+    service.archive_routine("broken")
+
+    assert [run.scheduled_for for run in RoutineRun.objects.all()] == [planned]
+    service.delete_routine("broken")
+    assert not Routine.objects.exists()
+
+
+@pytest.mark.parametrize("release", ["SKIP", "LAST", "ALL"])
+@pytest.mark.parametrize("nonsense", NONSENSE)
+def test_a_corrupt_routine_is_not_resumed_until_it_is_mended(nonsense: dict[str, str], release: str) -> None:
+    """One error that names the field and says what to do; the pause goes on as it was."""
+    paused_and_corrupt(nonsense, stamped=False)
+    (field,) = nonsense
+
+    with pytest.raises(service.NotAllowed, match=f"{field}.*edit the schedule, then resume it"):
+        service.resume_routine("broken", release=release)
+
+    assert Routine.objects.get().status == "PAUSED"
+    assert not RoutineRun.objects.exists()
+
+
+def test_a_pause_does_not_hide_that_the_schedule_was_changed() -> None:
+    """The plan still is that of the old schedule, so what it owes is not counted by the new one."""
+    service.create_routine("moved", task=TASK, cron="0 0 1 1 *")
+    planned = make_due("moved").next_slot
+    Routine.objects.update(cron="* * * * * *")
+    service.pause_routine("moved")
+
+    assert RoutineState.objects.get().fingerprint != fingerprint_of(Routine.objects.get())
+    service.archive_routine("moved")
+    assert [(run.scheduled_for, run.occurrences) for run in RoutineRun.objects.all()] == [(planned, 1)]
