@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from routines_app.admin.form_fields import DurationField, JSONListField, JSONObjectField, WordsField
-from routines_app.admin.masks import restored
+from routines_app.admin.restoring import restored
 from routines_app.admin.task_choices import task_choices
 from routines_app.admin.verb_forms import LocalMomentField
 from routines_app.core.errors import RoutineError
@@ -71,14 +71,19 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
             missing = needed in self.fields and not cleaned.get(needed) and needed not in self.errors
             if cleaned.get("trigger_kind") == kind and missing:
                 self.add_error(needed, f"A routine with the trigger {kind} needs this.")
-        for name in ("args", "kwargs"):
-            if name in cleaned:
-                empty: Any = [] if name == "args" else {}
-                cleaned[name] = restored(cleaned[name], getattr(self.instance, name)) or empty
+        self._restore_secrets(cleaned)
         self._check_each(cleaned)
         if self.refused is not None:
             self._show(self.refused)
         return cleaned
+
+    def _restore_secrets(self, cleaned: dict[str, Any]) -> None:
+        for name, empty in (("args", list), ("kwargs", dict)):
+            if name in cleaned:
+                try:
+                    cleaned[name] = restored(name, cleaned[name], getattr(self.instance, name)) or empty()
+                except RoutineError as error:
+                    self._show(error)
 
     def _check_each(self, cleaned: dict[str, Any]) -> None:
         """The service stops at the first field that is wrong; a person wants to see all of them."""

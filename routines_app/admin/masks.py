@@ -22,18 +22,6 @@ def masked(value: Any) -> Any:
     return value
 
 
-def restored(edited: Any, stored: Any) -> Any:
-    """What a person meant who edited a masked value: a mask that was left alone is the stored value."""
-    if edited == MASK:
-        return stored if stored is not None else MASK
-    if isinstance(edited, dict) and isinstance(stored, dict):
-        return {key: restored(item, stored.get(key)) for key, item in edited.items()}
-    if isinstance(edited, list) and isinstance(stored, list):
-        padded = stored + [None] * (len(edited) - len(stored))
-        return [restored(item, before) for item, before in zip(edited, padded, strict=False)]
-    return edited
-
-
 def masked_json(value: Any) -> str:
     """A JSON value for the page: masked, indented, readable."""
     return json.dumps(masked(value), indent=2, ensure_ascii=False, default=str)

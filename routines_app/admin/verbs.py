@@ -11,8 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from routines_app import service
-from routines_app.admin.masks import restored
 from routines_app.admin.phrases import clock_time, interval_in_words
+from routines_app.admin.restoring import restored
 from routines_app.admin.verb_forms import (
     BackfillForm,
     HintIntervalForm,
@@ -57,8 +57,8 @@ def _run(routine: Routine, wants: Wants, actor: str) -> str:
     own = arguments_like(routine, wants.get("like"))
     run = service.run_now(
         routine,
-        args=restored(wants["args"], own["args"]) if "args" in wants else None,
-        kwargs=restored(wants["kwargs"], own["kwargs"]) if "kwargs" in wants else None,
+        args=restored("args", wants["args"], own["args"]) if "args" in wants else None,
+        kwargs=restored("kwargs", wants["kwargs"], own["kwargs"]) if "kwargs" in wants else None,
         idempotency_key=wants.get("idempotency_key"),
         requested_by=actor,
     )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import pytest
 from django.test import Client
 from django.urls import reverse
 
@@ -46,3 +50,24 @@ def test_run_now_without_arguments_shows_none_when_it_is_refused(operator: Clien
     """Fields that were not sent are empty, which means the routine's own arguments."""
     page = operator.post(verb_url(make_routine(), "run"), {"reason": "x" * 501})
     assert [page.context["form"][name].value() for name in ("args", "kwargs")] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("stored", "edited", "which"),
+    [
+        ({"hosts": [{"token": "A"}, {"token": "B"}]}, {"hosts": [{"token": MASK}]}, "hosts[0].token"),
+        ({"hosts": [{"token": "A"}]}, {"hosts": [{"token": "new"}, {"token": MASK}]}, "hosts[1].token"),
+        ({"password": "A"}, {"db_password": MASK}, "db_password"),
+    ],
+)
+def test_a_mask_without_a_match_is_an_error_at_its_field(
+    operator: Client, stored: dict[str, Any], edited: dict[str, Any], which: str
+) -> None:
+    """Saving and running are refused alike: no dots and nobody else's secret are stored."""
+    routine, kwargs = make_routine(kwargs=stored), json.dumps(edited)
+    changing = save(operator, change_url(routine), kwargs=kwargs).context["adminform"].form
+    running = operator.post(verb_url(routine, "run"), {"kwargs": kwargs}).context["form"]
+    for form in (changing, running):
+        assert f"Type the value of {which} again" in str(form.errors["kwargs"])
+    assert Routine.objects.get().kwargs == stored
+    assert not RoutineRun.objects.exists()
