@@ -23,6 +23,7 @@ from django.views.decorators.http import require_GET, require_POST
 from routines_app import service
 from routines_app.core.errors import InvalidValue, NotAllowed, NotFound, RoutineError
 from routines_app.models import RoutineRun
+from routines_app.verbs.lookup import is_id
 
 MOST_RUNS = 100
 STATUS_CODES: dict[type[RoutineError], int] = {NotFound: 404, NotAllowed: 409}
@@ -94,7 +95,7 @@ def resume(request: HttpRequest, routine: str) -> HttpResponse:
 def runs(request: HttpRequest, routine: str) -> HttpResponse:
     """The newest runs; `limit` says how many, at most 100."""
     given = request.GET.get("limit", "10")
-    if not (given.isascii() and given.isdigit() and 1 <= int(given) <= MOST_RUNS):
+    if not (is_id(given) and 1 <= int(given) <= MOST_RUNS):
         raise InvalidValue("limit", given, f"give a whole number between 1 and {MOST_RUNS}")
     return JsonResponse({"runs": [as_json(one) for one in service.list_runs(routine, limit=int(given))]})
 

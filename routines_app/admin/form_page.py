@@ -7,7 +7,9 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
@@ -80,8 +82,7 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         if object_id is not None and not self.has_change_permission(request):
-            # Django's read-only form would show arguments unmasked; the page of the routine shows everything.
-            return HttpResponseRedirect(reverse("admin:routines_routine_overview", args=[object_id]))
+            return self._looked_at(request, object_id)
         context = {"section": "routines", "timezones": timezone_names(), **(extra_context or {})}
         try:
             return super().changeform_view(request, object_id, form_url, context)
@@ -89,6 +90,15 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
             # Nothing was written. Render the form again, with the refusal where it can be mended.
             request.routine_refused = refused  # type: ignore[attr-defined]
             return super().changeform_view(request, object_id, form_url, context)
+
+    def _looked_at(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Django's read-only form would show arguments unmasked; the page of the routine shows everything."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        routine = self.get_object(request, unquote(object_id))
+        if routine is None:
+            raise Http404("There is no such routine.")
+        return HttpResponseRedirect(reverse("admin:routines_routine_overview", args=[routine.pk]))
 
     def get_form(self, request: HttpRequest, obj: Routine | None = None, change: bool = False, **kwargs: Any) -> Any:
         made: Any = super().get_form(request, obj, change=change, **kwargs)

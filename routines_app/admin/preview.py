@@ -31,6 +31,7 @@ from routines_app.core.words import TriggerKind
 from routines_app.models import Routine
 from routines_app.protocol import clock
 from routines_app.protocol.planning import anchor_of, trigger_of
+from routines_app.verbs.lookup import is_id
 from routines_app.verbs.validation import FIELDS
 
 FIRES = 10
@@ -94,21 +95,28 @@ def _read(draft: Draft, name: str, data: QueryDict) -> Any:
     try:
         return FIELDS[name](name, data.get(name, "").strip())
     except RoutineError as error:
-        draft.errors[name] = f"{error.expected[:1].upper()}{error.expected[1:]}."
+        draft.errors[name] = _sentence(error)
         return None
+
+
+def _sentence(error: RoutineError) -> str:
+    return f"{error.expected[:1].upper()}{error.expected[1:]}."
 
 
 def _moment(draft: Draft, name: str, data: QueryDict) -> datetime | None:
     try:
-        found: datetime | None = LocalMomentField(required=False).clean(data.get(name, ""))
+        found: datetime | None = FIELDS[name](name, LocalMomentField(required=False).clean(data.get(name, "")))
     except ValidationError as error:
         draft.errors[name] = " ".join(error.messages)
-        return None
-    return found
+    except RoutineError as error:
+        draft.errors[name] = _sentence(error)
+    else:
+        return found
+    return None
 
 
 def _saved(routine_id: str) -> Routine | None:
-    if not routine_id.isascii() or not routine_id.isdigit():
+    if not is_id(routine_id):
         return None
     return Routine.objects.select_related("state").filter(pk=int(routine_id), state__isnull=False).first()
 

@@ -18,7 +18,7 @@ RunRef = RoutineRun | uuid.UUID | str
 def find_routine(ref: RoutineRef, *, field: str = "routine") -> Routine:
     """The routine as it is stored now."""
     found = Routine.objects.using(ledger_alias()).filter(**_by(ref, field, Routine)).first()
-    if found is None and isinstance(ref, str) and _is_id(ref):
+    if found is None and isinstance(ref, str) and is_id(ref):
         found = Routine.objects.using(ledger_alias()).filter(pk=int(ref)).first()
     if found is None:
         raise NotFound(field, ref, _similar_names(ref))
@@ -52,8 +52,10 @@ def _by(ref: Any, field: str, model: type[Routine] | type[Pool]) -> dict[str, An
     raise InvalidValue(field, ref, f"give a {model.__name__}, its id or its name")
 
 
-def _is_id(text: str) -> bool:
-    return text.isascii() and text.isdigit() and int(text) <= LARGEST_ID
+def is_id(text: str) -> bool:
+    """Whether text can be the id of a row. The length comes first: Python refuses to read very many digits."""
+    fits = len(text) <= len(str(LARGEST_ID)) and text.isascii() and text.isdigit()
+    return fits and int(text) <= LARGEST_ID
 
 
 def _similar_names(ref: object) -> str:

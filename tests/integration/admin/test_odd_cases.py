@@ -11,9 +11,10 @@ from redis.exceptions import ConnectionError as RedisAway
 
 from routines_app import service
 from routines_app.coordination import leases
-from routines_app.models import Routine, RoutineRun
+from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol import clock
 from tests.browser.scenes import ended, make_routine, make_run
+from tests.integration.admin.conftest import Login
 from tests.integration.admin.pages import overview_url, run_url, told, verb_url
 
 
@@ -88,3 +89,31 @@ def test_a_pause_with_a_date_without_a_zone_is_in_the_projects_zone(operator: Cl
     """The form says which timezone it means."""
     page = operator.get(verb_url(make_routine(), "pause")).content.decode()
     assert "Times are in UTC." in page
+
+
+DIGITS = "9" * 5_000  # Python refuses to read that many as a number
+
+
+def test_the_form_of_no_routine_is_not_found(viewer: Client) -> None:
+    """Whatever stands in the address; someone who may only look is led to the page of a routine that exists."""
+    routine = make_routine()
+    for asked, status in ((routine.pk, 302), ("abc", 404), (routine.pk + 1, 404), (DIGITS, 404)):
+        response = viewer.get(f"{reverse('admin:routines_routine_changelist')}{asked}/change/")
+        assert response.status_code == status
+
+
+def test_the_form_is_refused_to_who_may_not_even_look(login: Login) -> None:
+    """Whether a routine exists is not told either."""
+    stranger = login(name="mallory")
+    routine = make_routine()
+    for asked in (routine.pk, "abc"):
+        assert stranger.get(f"{reverse('admin:routines_routine_changelist')}{asked}/change/").status_code == 403
+
+
+def test_a_paused_routine_without_a_state_can_be_resumed(operator: Client) -> None:
+    """A plain insert has left the state out: there is nothing to release, and the resume makes up for it."""
+    routine = make_routine(status="PAUSED")
+    RoutineState.objects.all().delete()
+    assert operator.get(verb_url(routine, "resume")).context["releases"][0].count == "0"
+    operator.post(verb_url(routine, "resume"), {"release": "SKIP"})
+    assert RoutineState.objects.get().next_run_at is not None

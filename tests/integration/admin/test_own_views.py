@@ -60,6 +60,16 @@ def test_a_refusal_names_the_field(login: Login) -> None:
     assert client.get("/routines/nightly-report/runs/?limit=1000").status_code == 400
 
 
+def test_more_digits_than_a_number_may_have_are_refused(login: Login) -> None:
+    """As a limit they are wrong, and no routine has such an id."""
+    make_routine()
+    client, digits = login("run_routine", "view_routine"), "9" * 5_000
+    response = client.get("/routines/nightly-report/runs/", {"limit": digits})
+    assert (response.status_code, response.json()["field"]) == (400, "limit")
+    assert client.get(f"/routines/{digits}/runs/").status_code == 404
+    assert client.post(f"/routines/{digits}/run/").status_code == 404
+
+
 def test_the_newest_runs_are_told_without_arguments(login: Login) -> None:
     """Status and times, nothing that may be secret."""
     run = ended(make_routine(kwargs={"password": "x"}), clock.now())

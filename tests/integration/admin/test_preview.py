@@ -125,6 +125,22 @@ def test_a_fast_schedule_is_compared_by_its_pace(operator: Client) -> None:
     assert "more than 2,000 fires instead of 7" in text
 
 
+@pytest.mark.parametrize("field", ["start_at", "end_at"])
+@pytest.mark.parametrize("typed", ["0001-01-01T00:00", "9999-12-31T23:59"])
+@pytest.mark.parametrize("kind", ["CRON", "INTERVAL"])
+def test_the_preview_refuses_moments_beyond_the_calendar(operator: Client, kind: str, typed: str, field: str) -> None:
+    """The same bounds as when saving."""
+    answer = preview(operator, trigger_kind=kind, interval_ms="5m", **{field: typed})
+    assert answer["errors"] == {field: "Give a datetime between 1900 and 3000."}
+
+
+def test_the_preview_takes_digits_that_are_no_id_for_a_new_routine(operator: Client) -> None:
+    """There is no saved version to compare with."""
+    data = BASE | {"routine": "9" * 5_000}
+    response = operator.post(reverse("admin:routines_routine_preview"), data)
+    assert (response.status_code, response.json()["errors"]) == (200, {})
+
+
 AUTUMN = datetime(2026, 9, 1, tzinfo=UTC)
 
 
