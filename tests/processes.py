@@ -7,8 +7,10 @@ import random
 import signal
 import socket
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import psutil
 
@@ -37,6 +39,27 @@ def answers(port: int, host: str = "127.0.0.1") -> bool:
             return True
     except OSError:
         return False
+
+
+@contextmanager
+def knocks(port: int) -> Iterator[list[float]]:
+    """Nobody is at home: connections to the port are closed at once. Gives the moments at which somebody has tried."""
+    moments: list[float] = []
+    with socket.create_server(("127.0.0.1", port)) as door:
+
+        def turn_away() -> None:
+            with suppress(OSError):  # the door is taken away
+                while True:
+                    door.accept()[0].close()
+                    moments.append(time.monotonic())
+
+        turning = threading.Thread(target=turn_away)
+        turning.start()
+        try:
+            yield moments
+        finally:
+            door.shutdown(socket.SHUT_RDWR)
+            turning.join()
 
 
 def wait_for(condition: Callable[[], object], timeout: float, message: str, every: float = 0.02) -> None:

@@ -22,6 +22,7 @@ from django.db import InterfaceError, OperationalError, connection
 from django.test import override_settings
 
 from routines_app.coordination.broker import broker
+from routines_app.coordination.redis_client import key
 from tests.acceptance.app import app
 from tests.acceptance.databases import (
     ROOT,
@@ -223,6 +224,11 @@ class Stack:
         except (OperationalError, InterfaceError):
             connection.close()
             return None
+
+    def listeners(self, channel: str) -> int:
+        """How many connections wait for what is said on a channel of ours."""
+        ((_, count),) = self.redis.client().pubsub_numsub(key(channel))
+        return int(count)
 
     def body_lines(self) -> list[dict[str, Any]]:
         """All lines that task bodies have written, in the order of writing."""

@@ -9,11 +9,13 @@ import pytest
 from celery import current_app
 
 from routines_app import service
+from routines_app.coordination.wakeups import BEATS
 from routines_app.models import Node, Routine, RoutineRun
 from routines_app.protocol import clock
 from tests.acceptance.stack import Stack
 
 TASK = "tests.acceptance.tasks.note"
+SLEEPS_FOR_A_MINUTE = {"IDLE_SECONDS": 60, "MAX_SLEEP_SECONDS": 60, "RECONCILE_SECONDS": 60}
 
 
 def dispatched(name: str) -> int:
@@ -45,11 +47,11 @@ def test_two_beats_fire_a_slot_once(stack: Stack):
     assert set(slots.values()) == {1}
 
 
-def test_a_new_routine_wakes_a_sleeping_beat(stack: Stack):
+def test_a_new_routine_wakes_a_sleeping_beat(make_stack):
     """The edit takes effect at once, not at the next poll."""
+    stack = make_stack(settings={"ROUTINES": SLEEPS_FOR_A_MINUTE})
     beat = stack.beat()
-    stack.wait_until(lambda: Node.objects.filter(role="beat").exists(), 20, "the beat reports itself")
-    time.sleep(2)  # into its long idle sleep; there is nothing to await: the beat does nothing
+    stack.wait_until(lambda: stack.listeners(BEATS), 20, "the beat sleeps, and listens")
     began = time.monotonic()
     routine = service.create_routine("hand", task=TASK)
     service.propose_next_time(routine, clock.now(), ttl="1h")

@@ -13,6 +13,7 @@ from tests.acceptance.conftest import StackFactory
 from tests.acceptance.fault import Fault
 from tests.acceptance.ringing import ring, routine
 from tests.acceptance.stack import Stack
+from tests.processes import knocks
 
 SLEEPY = "tests.acceptance.tasks.sleepy"
 
@@ -57,7 +58,8 @@ def test_fault_16_a_run_that_ends_while_the_database_is_away_is_recorded_afterwa
     assert stack.postgres is not None
     stack.postgres.kill()
     stack.wait_until(lambda: stack.bodies("ends in the dark")[0].ended, 15, "the body did not end")
-    time.sleep(3)
+    with knocks(stack.postgres.port) as tries:
+        stack.wait_until(lambda: len(tries) >= 4, 15, "nobody tried to record it")
     stack.postgres.start()
     came_back_at = time.monotonic()
     stack.wait_until(lambda: run.refresh() == RunStatus.SUCCESS, 15, "the success was not recorded")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
 
 from routines_app import service
+from routines_app.coordination.wakeups import STOPS
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
+from routines_app.protocol import clock
 from tests.acceptance.app import app
 from tests.acceptance.fault import Fault
 from tests.acceptance.ringing import Rung, ring, routine
@@ -50,7 +53,7 @@ def test_a_cancelled_run_stops_at_once(stack: Stack, pool: str) -> None:
     stack.worker(pool=pool)
     run = ring(routine("long", task=SLEEPY, kwargs={"seconds": 60}))
     body_of(stack, "long")
-    time.sleep(2)  # by now the heart listens
+    stack.wait_until(lambda: stack.listeners(STOPS), 15, "the heart does not listen")
     asked_at = time.monotonic()
     service.cancel_run(run.id, reason="enough")
     row = ended(stack, run, 10)
@@ -125,22 +128,31 @@ def test_a_revocation_through_celery_is_a_cancellation(stack: Stack) -> None:
 
 @pytest.mark.slow
 def test_fault_21_replace_every_second_over_a_slow_task_runs_the_newest(stack: Stack, fault: Fault) -> None:
-    """Row 21: never two bodies at a time; the last request is the one that finishes."""
+    """Row 21: never two bodies at a time; the last of six slots is the one that finishes."""
     stack.beat()
     stack.worker(concurrency=3)
+    first = clock.now().replace(microsecond=0) + timedelta(seconds=2)
+    newest = first + timedelta(seconds=5)
     made = service.create_routine(
-        "newest", task=SLEEPY, kwargs={"seconds": 4}, concurrency_policy="REPLACE", max_attempts=1
+        "newest",
+        task=SLEEPY,
+        kwargs={"seconds": 4},
+        every="1s",
+        start_at=first,
+        end_at=newest,
+        concurrency_policy="REPLACE",
+        max_attempts=1,
     )
-    runs = []
-    for _ in range(6):
-        runs.append(service.run_now(made))
-        time.sleep(1)
-    last, asked_at = Rung(runs[-1]), time.monotonic()
-    assert ended(stack, last, 40).status == RunStatus.SUCCESS
-    fault.recovered(time.monotonic() - asked_at, 40, "21: the newest of six requests has run its 4 s")
+    slots = RoutineRun.objects.filter(routine=made)
+    last = Rung(stack.wait_until(slots.filter(scheduled_for=newest).first, 30, "the last slot did not fire"))
+    row = ended(stack, last, 40)
+    assert row.status == RunStatus.SUCCESS
+    fault.recovered((row.completed_at - newest).total_seconds(), 40, "21: the newest of six slots has run its 4 s")
     bodies = stack.bodies("newest")
+    assert len(bodies) > 1
     for one, other in pairwise(bodies):
         assert one.ended is not None
         assert one.ended <= other.started
-    others = RoutineRun.objects.filter(routine=made).exclude(id=last.id)
+    others = slots.exclude(id=last.id)
+    assert others.count() == 5
     assert set(others.values_list("status", "reason")) == {(RunStatus.CANCELLED, Reason.REPLACED)}
