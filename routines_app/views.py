@@ -97,7 +97,8 @@ def runs(request: HttpRequest, routine: str) -> HttpResponse:
     given = request.GET.get("limit", "10")
     if not (is_id(given) and 1 <= int(given) <= MOST_RUNS):
         raise InvalidValue("limit", given, f"give a whole number between 1 and {MOST_RUNS}")
-    return JsonResponse({"runs": [as_json(one) for one in service.list_runs(routine, limit=int(given))]})
+    found = service.list_runs(routine, limit=int(given), large=False)
+    return JsonResponse({"runs": [as_json(one) for one in found]})
 
 
 def as_json(run: RoutineRun) -> dict[str, Any]:

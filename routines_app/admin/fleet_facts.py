@@ -17,13 +17,13 @@ from routines_app.admin.run_facts import late_seconds, oldest_id
 from routines_app.core.words import RoutineStatus, RunStatus
 from routines_app.models import Node, Pool, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
 from routines_app.protocol.database import ledger_alias
+from routines_app.verbs.runs import LARGE
 
 ROWS = 20
 SAMPLE = 5_000  # runs of the last hour that are looked at; the newest ones
 MINUTES = 60
 GONE_AFTER = timedelta(minutes=3)  # three silent reports
 LATENESS_FIELDS = ("started_at", "scheduled_for", "eligible_at", "trigger", "attempt")
-HEAVY = ("args", "kwargs", "result", "error", "traceback")
 
 
 def runs() -> QuerySet[RoutineRun]:
@@ -31,7 +31,7 @@ def runs() -> QuerySet[RoutineRun]:
 
 
 def running() -> list[RoutineRun]:
-    now_running = runs().filter(status=RunStatus.RUNNING).select_related("routine").defer(*HEAVY)
+    now_running = runs().filter(status=RunStatus.RUNNING).select_related("routine").defer(*LARGE)
     return list(now_running.order_by("id")[:ROWS])
 
 

@@ -29,6 +29,7 @@ from routines_app.core.errors import RoutineError
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChange
 from routines_app.protocol import clock
+from routines_app.verbs.runs import LARGE
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
@@ -115,7 +116,7 @@ def _runs_since(routine: Routine, start: datetime) -> list[RoutineRun]:
     """The newest runs that can reach into the window: ids carry the time of creation, bodies end by their time-out."""
     created = start - timedelta(milliseconds=routine.timeout_ms)
     runs = RoutineRun.objects.filter(routine_id=routine.pk, pk__gte=oldest_id(created))
-    return list(runs.defer("args", "kwargs", "result", "error", "traceback", "progress").order_by("-id")[:DRAWN])
+    return list(runs.defer(*LARGE, "progress").order_by("-id")[:DRAWN])
 
 
 def _points(points: Sequence[Point | None], start: datetime) -> list[Point]:
@@ -123,7 +124,7 @@ def _points(points: Sequence[Point | None], start: datetime) -> list[Point]:
 
 
 def _ledger(routine: Routine) -> list[RoutineRun]:
-    return list(service.list_runs(routine, limit=LEDGER_ROWS))
+    return service.list_runs(routine, limit=LEDGER_ROWS, large=False)
 
 
 def _changes(routine: Routine) -> list[dict[str, Any]]:
@@ -160,6 +161,6 @@ def _lease(routine: Routine) -> Lease | None:
 
 def _run_of(token: str) -> RoutineRun | None:
     try:
-        return RoutineRun.objects.filter(pk=uuid.UUID(token)).first()
+        return RoutineRun.objects.defer(*LARGE).filter(pk=uuid.UUID(token)).first()
     except ValueError:
         return None

@@ -56,7 +56,7 @@ class Show(Subcommand):
                 if value not in (None, "", [], {}):
                     self.say(f"{field.attname:<20} {shown(value)}")
         self.say("")
-        rows = [run_row(run) for run in service.list_runs(found, limit=runs)]
+        rows = [run_row(run) for run in service.list_runs(found, limit=runs, large=False)]
         self.table(("run", "slot", "status", "reason", "trigger", "attempt", "ended"), rows)
 
 

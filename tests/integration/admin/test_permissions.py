@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from routines_app import service
 from routines_app.admin.verbs import VERBS
-from routines_app.models import Routine, RoutineRun
+from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol import clock
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
 from tests.integration.admin.conftest import Login
@@ -108,9 +110,20 @@ def test_runs_cannot_be_changed_or_deleted_by_anyone(operator: Client) -> None:
 
 def test_a_pool_in_use_cannot_be_deleted(operator: Client) -> None:
     """Its routines and runs would lose their ceiling; an unused one can go."""
-    from routines_app.models import Pool
-
     used, free = Pool.objects.create(name="used", max_concurrent=1), Pool.objects.create(name="free", max_concurrent=1)
     service.create_routine("r", task="tests.acceptance.tasks.note", pool=used)
     assert operator.get(reverse("admin:routines_pool_delete", args=[used.pk])).status_code == 403
     assert operator.get(reverse("admin:routines_pool_delete", args=[free.pk])).status_code == 200
+
+
+def test_a_pool_that_the_ledger_remembers_cannot_be_deleted(operator: Client) -> None:
+    """The page says what keeps it, without reading those runs; an unused one goes."""
+    kept, free = (Pool.objects.create(name=name, max_concurrent=1) for name in ("kept", "free"))
+    ended(make_routine(), clock.now(), pool=kept)
+    with CaptureQueriesContext(connection) as captured:
+        page = operator.get(reverse("admin:routines_pool_delete", args=[kept.pk]))
+    assert page.context["protected"] == ["runs of kept in the ledger"]
+    assert all("LIMIT 1" in query["sql"] for query in captured if "routines_routinerun" in query["sql"])
+    for pool in (kept, free):
+        operator.post(reverse("admin:routines_pool_delete", args=[pool.pk]), {"post": "yes"})
+    assert list(Pool.objects.all()) == [kept]

@@ -9,9 +9,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from pytest_django import Settings
 
 from routines_app.admin import recent
 from routines_app.admin.paging import COUNTED_AT_MOST, CappedPaginator
+from routines_app.coordination import leases
 from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol import clock
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
@@ -56,6 +58,42 @@ def test_the_page_of_a_routine_asks_a_fixed_number_of_questions(operator: Client
     for minutes in range(30):
         ended(routine, clock.now() - timedelta(minutes=minutes))
     assert queries_of(operator, overview_url(routine)) == few == SESSION + 8
+
+
+def heavy_reads(captured: CaptureQueriesContext) -> list[str]:
+    """The queries that read what can be megabytes per run."""
+    return [query["sql"] for query in captured if '"traceback"' in query["sql"] or '"result"' in query["sql"]]
+
+
+def test_the_page_of_a_routine_reads_no_results(operator: Client) -> None:
+    """The ledger and the lease's holder are shown without results and tracebacks, so they are not loaded."""
+    routine = make_routine(concurrency_policy="FORBID")
+    run = ended(routine, clock.now(), result="x" * 10_000)
+    leases.acquire(routine.pk, str(run.pk), 30)
+    with CaptureQueriesContext(connection) as captured:
+        page = operator.get(overview_url(routine))
+    assert page.context["ledger"] == [page.context["lease"].run] == [run]
+    assert not heavy_reads(captured)
+
+
+def test_watching_a_run_reads_no_results(operator: Client, settings: Settings) -> None:
+    """The button asks every 1.5 seconds."""
+    settings.ROOT_URLCONF = "tests.browser.urls"
+    ended(make_routine(), clock.now(), result="x" * 10_000)
+    with CaptureQueriesContext(connection) as captured:
+        assert len(operator.get("/routines/nightly-report/runs/?limit=50").json()["runs"]) == 1
+    assert len(captured) == SESSION + 2
+    assert not heavy_reads(captured)
+
+
+def test_the_page_of_a_pool_asks_only_what_an_index_answers(operator: Client) -> None:
+    """Ended runs of a pool have no index of their own: the page must not look for them."""
+    pool = Pool.objects.create(name="p", max_concurrent=3)
+    with CaptureQueriesContext(connection) as captured:
+        page = operator.get(reverse("admin:routines_pool_change", args=[pool.pk]))
+    assert "Delete" in page.content.decode()
+    asked = [query["sql"] for query in captured if "routines_routinerun" in query["sql"]]
+    assert all('"status" IN' in sql for sql in asked)
 
 
 def test_the_page_of_a_run_asks_a_fixed_number_of_questions(operator: Client) -> None:
