@@ -26,3 +26,12 @@ def _cpu_seconds(pid: int) -> float:
 def memory_mib(pid: int) -> float:
     """The memory that would be free again if the process ended."""
     return float(psutil.Process(pid).memory_full_info().uss) / MIB
+
+
+def resident_mib(pid: int) -> float:
+    """What the process has in memory, pages included that it shares with its parent.
+
+    For children of a pool: the first full garbage collection writes to every object, which turns shared pages into
+    own ones without one byte more being used.
+    """
+    return float(psutil.Process(pid).memory_info().rss) / MIB

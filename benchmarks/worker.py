@@ -10,7 +10,7 @@ from benchmarks.bench import Bench
 from benchmarks.deployment import Deployment
 from benchmarks.figures import Figure, ours_at_most, ratio_at_least, ratio_at_most
 from benchmarks.round_trips import round_trips, statements
-from benchmarks.usage import memory_mib
+from benchmarks.usage import resident_mib
 
 DATABASE_RESULTS = {"CELERY_RESULT_BACKEND": "django-db"}
 MIRRORS = (("with the results mirror", True), ("without the mirror", False))
@@ -86,7 +86,7 @@ def memory(bench: Bench) -> Figure:
         worker = at.worker(concurrency=1)
         child = worker.children()[0].pid
         wait_for_success(bench, at, few)
-        early = memory_mib(child)
+        early = resident_mib(child)
         at.beat()
         wave = 5_000
         done = few
@@ -99,7 +99,7 @@ def memory(bench: Bench) -> Figure:
                 at.wake_beats()
                 bench.wait(lambda: at.count("SELECT count(*) FROM routines_routinerun") >= fired, 30, "not fired")  # noqa: B023
             wait_for_success(bench, at, done)
-        late = memory_mib(child)
+        late = resident_mib(child)
     return Figure(
         name=f"worker memory after {many:,} runs",
         ours=late,

@@ -177,8 +177,7 @@ class BeatLoop:
             logger.warning("%s routines had no plan and have one now", repaired)
 
     def _warm_up(self) -> None:
-        """The first slot should not have to wait for a connection to the broker, and for code that nobody has used."""
-        self._send(claim_due(clock.now(), 1).messages)
+        """The first slot should not have to wait for a connection to the broker."""
         if not dispatch.connect():
             self._broker.is_away()
 

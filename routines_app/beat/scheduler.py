@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from celery.beat import Scheduler
-from django.db import connections
 
 from routines_app.beat.loop import BeatLoop
 from routines_app.conf import get_settings
-from routines_app.protocol.database import ledger_alias
+from routines_app.protocol.database import keep_connection, ledger_alias
 
 
 class RoutinesScheduler(Scheduler):
@@ -25,9 +24,7 @@ class RoutinesScheduler(Scheduler):
 
     def setup_schedule(self) -> None:
         """No entries: those of the base class would fire in every beat."""
-        ledger = connections.settings[ledger_alias()]
-        if ledger["CONN_MAX_AGE"] == 0:  # every look would open a database connection of its own
-            ledger["CONN_MAX_AGE"] = get_settings().worker_connection_seconds
+        keep_connection(ledger_alias(), get_settings().worker_connection_seconds)
 
     def tick(self, *_: Any, **__: Any) -> float:
         """One look, or one slice of waiting for the next. Never raises, and never asks Celery to sleep."""

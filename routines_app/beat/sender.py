@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from queue import Queue
 from types import TracebackType
 
+from celery.app import app_or_default
 from django.db import connections
 
 from routines_app.coordination.envelope import Message
@@ -27,7 +28,8 @@ class Sender:
         self._send = send
         self._batches: Queue[Sequence[Message] | None] = Queue(BATCHES_AHEAD)
         self._thread: threading.Thread | None = None
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
+        self._app = app_or_default()  # a new thread would take the default one for it
 
     def __enter__(self) -> Sender:
         return self
@@ -46,16 +48,24 @@ class Sender:
         """Send them. With `more` to come it is done beside that, and an error is raised at the end of the burst."""
         if not messages:
             return
-        if self._thread is None and not (more and _may_use_a_thread()):
-            self._send(messages)
-            return
+        if self._thread is None and more and _may_use_a_thread():
+            self._start()
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="routines-sender", daemon=True)
-            self._thread.start()
-        self._batches.put(messages)
+            self._send(messages)
+        else:
+            self._batches.put(messages)
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._work, name="routines-sender", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads for this process
+            return
+        self._thread = thread
 
     def _work(self) -> None:
         try:
+            self._app.set_current()
             while (messages := self._batches.get()) is not None:
                 if self._error is None:
                     self._try(messages)
@@ -65,11 +75,12 @@ class Sender:
     def _try(self, messages: Sequence[Message]) -> None:
         try:
             self._send(messages)
-        except Exception as error:  # noqa: BLE001 - raised where the burst ends; until then batches are taken and dropped
+        except BaseException as error:  # noqa: BLE001 - raised where the burst ends; until then batches are taken and dropped
             self._error = error
 
 
 def _may_use_a_thread() -> bool:
     """Not where a second connection would see nothing, or could only wait for the first."""
     connection = connections[ledger_alias()]
-    return connection.features.has_select_for_update and not connection.in_atomic_block and not is_eager()
+    alone = connection.in_atomic_block or connection.settings_dict["OPTIONS"].get("pool")
+    return connection.features.has_select_for_update and not alone and not is_eager()

@@ -72,14 +72,14 @@ def run_body(call: Call, exposed: AbstractContextManager[None]) -> Ending:
         try:
             live.enter_body()
             with exposed:
-                value = call_task(call)
+                call_task(call)
         finally:
             live.leave_body()
     except BaseException as error:  # noqa: BLE001 - the error boundary
         # Once more: an interrupt may have come while the body was being left. There is only ever one.
         live.leave_body()
         return _ending_of_error(call, error)
-    return Ending(outcome=stopped_outcome(live) or _success(call, value))
+    return Ending(outcome=_success(call) if call.returned else stopped_outcome(live) or _success(call))
 
 
 # From what happened to an outcome
@@ -98,14 +98,16 @@ def stopped_outcome(live: LiveRun) -> Outcome | None:
             return cancelled(Reason(stop.value))
 
 
-def _success(call: Call, value: Any) -> Outcome:
+def _success(call: Call) -> Outcome:
     if call.task.ignore_result:
         return Outcome(status=RunStatus.SUCCESS, mirrored=False)
-    return succeeded(result_json(value, get_settings().max_result_bytes))
+    return succeeded(result_json(call.value, get_settings().max_result_bytes))
 
 
 def _ending_of_error(call: Call, error: BaseException) -> Ending:
     leaves = _ends_process(error)
+    if call.returned:  # one of its handlers was cut short
+        return Ending(outcome=_success(call), leave=error if leaves else None)
     if leaves and time.monotonic() >= call.live.deadline:
         call.live.stop = Stop.TIMEOUT  # not a shutdown: Celery's own limit ends a process in the same way
     outcome = stopped_outcome(call.live) or (cancelled(Reason.INTERRUPTED) if leaves else _outcome_of_error(error))

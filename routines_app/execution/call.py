@@ -23,6 +23,7 @@ from kombu.utils.uuid import uuid
 
 from routines_app.execution import retries
 from routines_app.execution.live import LiveRun
+from routines_app.execution.stops import Stop
 from routines_app.protocol.current import CurrentRun, set_current
 
 logger = logging.getLogger(__name__)
@@ -37,6 +38,9 @@ class Call:
     task: Task[..., Any]
     live: LiveRun
     request: dict[str, Any] = field(default_factory=dict)
+    returned: bool = False
+    """The task has returned, before anybody asked it to stop: whatever its handlers do now, it has succeeded."""
+    value: Any = None
 
     @property
     def id(self) -> str:
@@ -95,6 +99,8 @@ def _with_signals(call: Call) -> Any:
     value: Any = None
     _send(call, signals.task_prerun, **called)
     try:
+        if call.live.stop is not None:  # an interrupt that came during the signal was logged by it, and is gone
+            raise SoftTimeLimitExceeded
         value = _with_handlers(call)
         state = states.SUCCESS
     except Retry as error:
@@ -120,7 +126,9 @@ def _with_handlers(call: Call) -> Any:
         if task_has_custom(task, "before_start"):
             task.before_start(call.id, call.args, call.kwargs)
         run = task if task_has_custom(task, "__call__") else task.run
-        value = run(*call.args, **call.kwargs)
+        value = call.value = run(*call.args, **call.kwargs)
+        with call.live.lock:
+            call.returned = call.live.stop is None
     except (Ignore, Reject):
         raise
     except Retry as error:
@@ -136,14 +144,23 @@ def _with_handlers(call: Call) -> Any:
 
 
 def _handle_error(call: Call, handler: str, state: str, error: Exception) -> None:
-    info = ExceptionInfo()
+    info = _exception_info()
     _handle(call, handler, error, call.id, call.args, call.kwargs, info)
     if isinstance(error, Retry):
         _send(call, signals.task_retry, request=call.task.request, reason=error, einfo=info)
-    else:
+    elif call.live.stop in (None, Stop.TIMEOUT):  # a cancellation is no failure
         told = {"exception": error, "traceback": error.__traceback__, "einfo": info}
         _send(call, signals.task_failure, task_id=call.id, args=call.args, kwargs=call.kwargs, **told)
     _handle(call, "after_return", state, error, call.id, call.args, call.kwargs, info)
+
+
+def _exception_info() -> ExceptionInfo | None:
+    """Of the exception that is being handled; some cannot even be formatted, and must not hide behind that."""
+    try:
+        return ExceptionInfo()
+    except Exception as error:  # noqa: BLE001 - whatever its parts raise
+        logger.warning("the exception of a task cannot be formatted: %s", type(error).__name__)
+        return None
 
 
 def _handle(call: Call, name: str, *arguments: Any) -> None:
@@ -170,5 +187,9 @@ def _send(call: Call, signal: Signal, **facts: Any) -> None:
     request.is_eager = True
     try:
         signal.send(sender=call.task, **facts)
+    except SoftTimeLimitExceeded:
+        raise
+    except Exception as error:  # noqa: BLE001 - logging what a receiver raised has failed too
+        logger.error("%s of task %s failed: %s", signal, call.task.name, type(error).__name__)
     finally:
         request.is_eager = False

@@ -15,6 +15,7 @@ from routines_app.conf import get_settings
 from routines_app.coordination.envelope import EXECUTE_TASK
 from routines_app.execution.background import drain, in_background
 from routines_app.models import Role
+from routines_app.protocol.database import keep_connection
 from routines_app.protocol.nodes import NodeReport, forget_node, report_node
 
 logger = logging.getLogger(__name__)
@@ -29,8 +30,7 @@ def keep_connections(**_: Any) -> None:
     """With CONN_MAX_AGE 0 every run would open a connection of its own."""
     seconds = get_settings().worker_connection_seconds
     for alias in connections:
-        if connections.settings[alias].get("CONN_MAX_AGE") == 0:
-            connections.settings[alias]["CONN_MAX_AGE"] = seconds
+        keep_connection(alias, seconds)
 
 
 class Reporter:

@@ -20,13 +20,17 @@ _ACTIVE = [RunStatus.PENDING.value, RunStatus.RUNNING.value]
 _ENDED = [s.value for s in RunStatus if s.value not in _ACTIVE]
 
 
-# Ids are no secrets, and a system call for each would be felt in a burst. A forked child must not repeat its parent's.
+# Ids are no secrets, and asking the system for each would be felt in a burst.
 _random = Random()  # noqa: S311
-os.register_at_fork(after_in_child=_random.seed)
+_seeded_in = os.getpid()
 
 
 def new_run_id() -> uuid.UUID:
     """A UUIDv7: rows sort by the time of their creation, which keeps the indexes dense."""
+    global _seeded_in
+    if _seeded_in != os.getpid():  # forked, perhaps by a server that calls no hooks: not the parent's ids once more
+        _random.seed()
+        _seeded_in = os.getpid()
     return uuid.UUID(int=uuid7_int(time.time_ns() // 1_000_000, _random.getrandbits(RANDOM_BITS)))
 
 

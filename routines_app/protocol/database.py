@@ -18,6 +18,16 @@ def ledger_alias() -> str:
     return router.db_for_write(RoutineRun)
 
 
+def keep_connection(alias: str, seconds: float | None) -> None:
+    """Let a process of ours keep its connection, where the project leaves Django's default: one for each request.
+
+    A project that uses Django's connection pool has chosen otherwise, and may not set an age.
+    """
+    settings = connections.settings[alias]
+    if settings.get("CONN_MAX_AGE") == 0 and not settings.get("OPTIONS", {}).get("pool"):
+        settings["CONN_MAX_AGE"] = seconds
+
+
 def is_postgresql(alias: str) -> bool:
     return connections[alias].vendor == "postgresql"
 

@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import DataError, IntegrityError, NotSupportedError, ProgrammingError
+from django.db import Error
 
 from routines_app.coordination import wakeups
 from routines_app.core.retry import RetryAt, decide_retry
@@ -123,10 +123,10 @@ def _end_in_one_statement(alias: str, run: RunFacts, outcome: Outcome, attempt: 
     mirrored = mirror.in_finish(alias, run, outcome)
     try:
         rows = _finish_statement(alias, _arguments(run, outcome, attempt), mirrored)
-    except (DataError, IntegrityError, ProgrammingError, NotSupportedError):
+    except Error:
         if mirrored is None:
             raise
-        # Perhaps the copy is at fault: the original alone, and then the copy by itself, which says what is wrong.
+        # Perhaps the copy is at fault (its table is locked, say): the original alone, and then the copy by itself.
         mirrored = None
         rows = _finish_statement(alias, _arguments(run, outcome, attempt), None)
     if not rows:

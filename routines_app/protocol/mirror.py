@@ -45,7 +45,11 @@ def in_finish(alias: str, run: RunFacts, outcome: Outcome) -> tuple[str, dict[st
     """
     if not is_wanted(run, outcome) or _alias() != alias or connections[alias].in_atomic_block:
         return None
-    return f", mirrored AS ({_statement('ended')})", _arguments(_record(run, outcome))
+    try:
+        return f", mirrored AS ({_statement('ended')})", _arguments(_record(run, outcome))
+    except Exception:
+        logger.exception("the result of run %s cannot be mirrored to django-celery-results", run.id)
+        return None
 
 
 @lru_cache(maxsize=1)

@@ -27,7 +27,7 @@ from routines_app.protocol.messages import messages_from, messages_of
 from routines_app.protocol.overlap import locked_in_order
 from routines_app.protocol.pausing import HELD_BY_STATUS
 
-RANKED_AT_MOST = 5_000  # of one pool's queue, at one look; overrides and higher bands are always among them
+RANKED_AT_MOST = 5_000  # of one pool's queue, at one look
 
 
 def admit_pools(now: datetime, only: Collection[UUID] | None = None) -> list[Message]:
@@ -105,7 +105,7 @@ _COLUMNS = (
 
 
 def _first_in_rank(pool_id: int, room: int, now: datetime) -> list[UUID]:
-    # Overrides and higher bands first: whatever is left out when there are too many would not have been chosen.
+    # What was asked for by hand and higher bands first: of a queue beyond all bounds, the oldest of these are ranked.
     urgency = Case(
         When(trigger=RunTrigger.MANUAL, then=Value(-1)),
         *(When(routine__priority=priority, then=Value(band)) for priority, band in BANDS.items()),

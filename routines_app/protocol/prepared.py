@@ -19,8 +19,9 @@ from django.db import Error, connections
 
 logger = logging.getLogger(__name__)
 
-NOT_THERE = "26000"
 ALREADY_THERE = "42P05"
+# Not there (a pooler), or planned for columns that a migration has changed since; nothing has been executed then.
+UNUSABLE = {"26000", "0A000"}
 _ARGUMENT = re.compile(r"%\((\w+)\)s")
 
 _known: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # by the driver's connection
@@ -36,10 +37,10 @@ def run_statement(alias: str, text: str, arguments: Mapping[str, Any]) -> list[t
                 _execute_prepared(cursor, connection.connection, _prepared(text), arguments)
                 return _rows(cursor)
             except Error as error:
-                if _state_of(error) != NOT_THERE:
+                if _state_of(error) not in UNUSABLE:
                     raise
                 _forgetful.add(alias)
-                logger.info("database %s forgets prepared statements: plain ones are used", alias)
+                logger.info("database %s forgets prepared statements (%s): plain ones are used", alias, error)
         cursor.execute(text, arguments)
         return _rows(cursor)
 
@@ -60,10 +61,13 @@ def _prepared(text: str) -> _Prepared:
 
 
 def _may_prepare(alias: str, connection: Any) -> bool:
-    """Not where an error would spoil a caller's transaction, and not where Django is told of a pooler."""
-    return not (
-        alias in _forgetful or connection.in_atomic_block or connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]
-    )
+    """Not where an error would spoil a caller's transaction, and not where Django is told of a pooler.
+
+    EXECUTE takes no parameters that the server binds, only values in its text.
+    """
+    settings = connection.settings_dict
+    pooled = settings.get("DISABLE_SERVER_SIDE_CURSORS") or settings["OPTIONS"].get("server_side_binding")
+    return not (alias in _forgetful or connection.in_atomic_block or pooled)
 
 
 def _execute_prepared(cursor: Any, driver: Any, statement: _Prepared, arguments: Mapping[str, Any]) -> None:

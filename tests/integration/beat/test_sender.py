@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import pytest
-from celery import current_app
+from celery import Celery, current_app
 from django.db import DatabaseError, connection, connections, transaction
 
 from routines_app.beat.sender import BATCHES_AHEAD, Sender
@@ -204,3 +204,30 @@ def test_the_thread_closes_its_database_connection(fails: bool):
     assert all(wrapper is not connections["default"] for wrapper in opened)
     assert all(wrapper.connection is None for wrapper in opened)
     assert connection.connection is not None, "the thread that claims keeps its own"
+
+
+@threaded
+def test_the_thread_uses_the_app_of_the_beat():
+    """Of several Celery apps a new thread would take the default one: its broker is not the beat's."""
+    seen: list[object] = []
+    other = Celery("other", set_as_current=False)
+    ours = current_app._get_current_object()
+    other.set_current()
+    try:
+        with Sender(lambda _: seen.append(current_app.main)) as sender:
+            sender.send(batch("1"), more=True)
+    finally:
+        ours.set_current()
+    assert seen == ["other"]
+
+
+@threaded
+def test_a_thread_that_is_ended_from_inside_blocks_nobody():
+    """Whatever a receiver of Celery's signals raises in there is raised at the end of the burst."""
+
+    def leave(_: Sequence[Message]) -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit), Sender(leave) as sender:
+        for number in range(3 + BATCHES_AHEAD):
+            sender.send(batch(str(number)), more=True)

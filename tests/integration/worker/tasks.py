@@ -54,6 +54,11 @@ def hooked(self: Any, fail: bool = False) -> str:
     return str(self.request.id)
 
 
+@shared_task
+def unformattable() -> None:
+    raise SyntaxError("odd", ("file", 1, 1, b"bytes where a line of text should be"))
+
+
 @shared_task(ignore_result=True)
 def ignoring() -> str:
     return "nobody wants this"

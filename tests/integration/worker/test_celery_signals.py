@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 from celery import current_app, signals
+from celery.exceptions import SoftTimeLimitExceeded
 
 from routines_app.core.words import RunStatus
+from routines_app.execution.stops import Stop
+from routines_app.execution.watchdog import watchdog
 from routines_app.models import RoutineRun
 from tests.integration.worker import tasks
 from tests.integration.worker.test_body import pending
@@ -86,3 +89,61 @@ def test_the_django_fixup_leaves_the_connection_alone(run_it: Callable[..., Rout
     finally:
         for signal in (signals.task_prerun, signals.task_postrun):
             signal.disconnect(as_the_fixup_asks, sender=task)
+
+
+@pytest.mark.parametrize("signal", [signals.task_success, signals.task_postrun])
+def test_a_receiver_that_is_cut_short_does_not_undo_a_success(run_it: Callable[..., RoutineRun], signal: Any) -> None:
+    """The body has returned: that its time is over while a tracker still talks to its server changes nothing."""
+
+    def receive(**_: Any) -> None:
+        live = watchdog().runs()
+        for run in live:
+            run.stop = Stop.TIMEOUT
+        raise SoftTimeLimitExceeded
+
+    task = current_app.tasks[f"{HERE}.bound"]
+    signal.connect(receive, sender=task, weak=False)
+    try:
+        assert run_it(pending("bound")).status == RunStatus.SUCCESS
+    finally:
+        signal.disconnect(receive, sender=task)
+
+
+def test_a_stop_that_comes_before_the_body_keeps_it_from_running(run_it: Callable[..., RoutineRun]) -> None:
+    """Celery logs what its receivers raise, interrupts too."""
+
+    def receive(**_: Any) -> None:
+        for run in watchdog().runs():
+            run.stop = Stop.CANCELLED
+        raise SoftTimeLimitExceeded
+
+    task = current_app.tasks[f"{HERE}.hooked"]
+    tasks.seen.clear()
+    signals.task_prerun.connect(receive, sender=task, weak=False)
+    try:
+        row = run_it(pending("hooked"))
+    finally:
+        signals.task_prerun.disconnect(receive, sender=task)
+    assert (row.status, "call" in tasks.seen) == (RunStatus.CANCELLED, False)
+
+
+def test_a_cancellation_is_no_failure_to_an_error_tracker(run_it: Callable[..., RoutineRun], heard: Heard) -> None:
+    def receive(**_: Any) -> None:
+        for run in watchdog().runs():
+            run.stop = Stop.REPLACED
+
+    task = current_app.tasks[f"{HERE}.hooked"]
+    signals.task_prerun.connect(receive, sender=task, weak=False)
+    try:
+        run_it(pending("hooked", kwargs={"fail": True}))
+    finally:
+        signals.task_prerun.disconnect(receive, sender=task)
+    assert "task_failure" not in names(heard)
+
+
+def test_an_exception_that_cannot_be_formatted_is_still_the_failure(
+    run_it: Callable[..., RoutineRun], heard: Heard
+) -> None:
+    row = run_it(pending("unformattable"))
+    assert (row.status, row.error.partition(":")[0]) == (RunStatus.FAILED, "SyntaxError")
+    assert heard[1][1]["einfo"] is None

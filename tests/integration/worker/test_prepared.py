@@ -20,6 +20,7 @@ from routines_app.protocol.prepared import run_statement
 from routines_app.protocol.start import Started, start
 from tests.acceptance.ringing import ring, routine
 
+EVERYTHING = "SELECT * FROM prepared_things WHERE n = %(n)s"
 ADD = "SELECT %(a)s::int + %(b)s::int, %(a)s::int"
 
 
@@ -118,3 +119,53 @@ def test_the_copy_of_a_run_that_was_asked_to_stop_says_so() -> None:
     finish(begun.facts, failed(Reason.EXCEPTION, "ValueError: no", exception_names=("ValueError",)))
     assert RoutineRun.objects.get(id=run.id).status == "CANCELLED"
     assert TaskResult.objects.get(task_id=str(run.id)).status == "REVOKED"
+
+
+def test_settings_that_say_nothing_of_a_pooler_are_the_usual_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Django gives the key no default; a project that writes its settings by hand has none."""
+    monkeypatch.delitem(connection.settings_dict, "DISABLE_SERVER_SIDE_CURSORS", raising=False)
+    assert run_once("plain").status == "SUCCESS"
+
+
+def test_server_side_binding_and_prepared_statements_exclude_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """EXECUTE takes no bound parameters: plain statements, which bind."""
+    before = prepared_names()
+    options = connection.settings_dict["OPTIONS"] | {"server_side_binding": True}
+    monkeypatch.setitem(connection.settings_dict, "OPTIONS", options)
+    assert run_statement("default", ADD + " -- bound", {"a": 1, "b": 1}) == [(2, 1)]
+    assert prepared_names() == before
+
+
+def test_a_plan_that_a_migration_made_stale_is_left_alone() -> None:
+    """The columns changed under a running worker: nothing was executed, so the plain statement is."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE prepared_things AS SELECT 1 AS n")
+    try:
+        assert run_statement("default", EVERYTHING, {"n": 1}) == [(1,)]
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE prepared_things ADD m int DEFAULT 2")
+        assert run_statement("default", EVERYTHING, {"n": 1}) == [(1, 2)]
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE prepared_things")
+
+
+def test_a_copy_that_has_to_wait_does_not_keep_the_run_from_ending(caplog: pytest.LogCaptureFixture) -> None:
+    """The results table is locked by somebody else's migration, and the database has a lock time-out."""
+    run = ring(routine("patient"), send=False)
+    begun = start(run.id, "me")
+    assert isinstance(begun, Started)
+    other = connection.copy()
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '200ms'")
+        with other.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("LOCK TABLE django_celery_results_taskresult IN SHARE MODE")
+        finish(begun.facts, succeeded("1"))
+        assert RoutineRun.objects.get(id=run.id).status == "SUCCESS"
+        assert "could not be mirrored" in caplog.text
+    finally:
+        other.close()
+        with connection.cursor() as cursor:
+            cursor.execute("RESET lock_timeout")
