@@ -228,6 +228,10 @@ def test_a_thread_that_is_ended_from_inside_blocks_nobody():
     def leave(_: Sequence[Message]) -> None:
         raise SystemExit(3)
 
-    with pytest.raises(SystemExit), Sender(leave) as sender:
-        for number in range(3 + BATCHES_AHEAD):
-            sender.send(batch(str(number)), more=True)
+    def burst() -> None:
+        with Sender(leave) as sender:
+            for number in range(3 + BATCHES_AHEAD):
+                sender.send(batch(str(number)), more=True)
+
+    with pytest.raises(SystemExit):
+        burst()
