@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -30,8 +30,10 @@ from routines_app.core.triggers import (
 from routines_app.core.words import TriggerKind
 from routines_app.models import Routine
 from routines_app.protocol import clock
+from routines_app.protocol.pausing import last_left_behind
 from routines_app.protocol.planning import anchor_of, trigger_of
 from routines_app.verbs.lookup import is_id
+from routines_app.verbs.update import kept_last_slot
 from routines_app.verbs.validation import FIELDS
 
 FIRES = 10
@@ -71,24 +73,33 @@ def read_draft(data: QueryDict, saved: Routine | None, now: datetime) -> Draft:
     """The trigger that the typed values make."""
     draft = Draft()
     kind = data.get("trigger_kind", "")
-    zone = _read(draft, "timezone", data) if kind == TriggerKind.CRON else data.get("timezone", "UTC")
+    zone = _read(draft, "timezone", data)
+    draft.zone = zone or "UTC"
     start, end = _moment(draft, "start_at", data), _moment(draft, "end_at", data)
     if start and end and end < start:
         draft.errors["end_at"] = "The end is before the start."
     if kind == TriggerKind.CRON:
         cron = _read(draft, "cron", data)
-        draft.zone = zone or "UTC"
         if not draft.errors:
             draft.trigger = CronTrigger(expression=cron, timezone=zone, start_at=start, end_at=end)
             draft.words = schedule_in_words(kind, cron, None, zone)
     elif kind == TriggerKind.INTERVAL:
         interval = _read(draft, "interval_ms", data)
         if not draft.errors:
-            anchor = anchor_of(saved, saved.state) if saved else (start or now)
-            draft.trigger = IntervalTrigger(interval_ms=interval, anchor=anchor, start_at=start, end_at=end)
+            trigger = IntervalTrigger(interval_ms=interval, anchor=start or now, start_at=start, end_at=end)
+            draft.trigger = trigger if saved is None else _counted_on(trigger, zone, saved, now)
             draft.words = schedule_in_words(kind, "", interval, "")
     draft.words = draft.words or ("" if draft.errors else schedule_in_words(kind, "", None, ""))
     return draft
+
+
+def _counted_on(typed: IntervalTrigger, zone: str, saved: Routine, now: datetime) -> IntervalTrigger:
+    """From the anchor that saving would leave: an edit skips what is owed, and may forget the last slot."""
+    as_saved = (saved.interval_ms, saved.start_at, saved.end_at, saved.timezone)
+    if (typed.interval_ms, typed.start_at, typed.end_at, zone) == as_saved:
+        return replace(typed, anchor=anchor_of(saved, saved.state))
+    last_slot = kept_last_slot(TriggerKind.INTERVAL, typed.start_at, last_left_behind(saved, saved.state, now))
+    return replace(typed, anchor=last_slot or typed.start_at or saved.created_at)
 
 
 def _read(draft: Draft, name: str, data: QueryDict) -> Any:

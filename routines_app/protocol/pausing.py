@@ -25,7 +25,14 @@ from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState
 from routines_app.protocol import changes
 from routines_app.protocol.database import ledger_alias
 from routines_app.protocol.planning import fault_of, fingerprint_of, replan
-from routines_app.protocol.unfired import BASELINE, skip_passed_over, skip_planned, skip_unfired, source_of
+from routines_app.protocol.unfired import (
+    BASELINE,
+    last_after_skipping,
+    skip_passed_over,
+    skip_planned,
+    skip_unfired,
+    source_of,
+)
 
 HOLDING = (RoutineStatus.PAUSED, RoutineStatus.PARKED)
 """Routines whose runs wait for a person, except those that a person asked for. A paused one may become parked."""
@@ -83,13 +90,27 @@ def _release_slots(
 
 def leave_behind(routine: Routine, state: RoutineState, now: datetime, reason: Reason) -> None:
     """Account for every slot up to now that the plan still owed: a new plan will start after now."""
-    if state.fingerprint != fingerprint_of(routine) or fault_of(routine, state, now) is not None:
-        # The schedule was changed by plain SQL, or cannot be computed (any more): mending and archiving must work.
+    if _is_unknown(routine, state, now):
         skip_planned(routine, state, now, reason, now)
         return
     while skip_unfired(routine, state, now, reason, now):
         pass
     skip_passed_over(routine, state, now)
+
+
+def last_left_behind(routine: Routine, state: RoutineState, now: datetime) -> datetime | None:
+    """The last slot as `leave_behind` would leave it, for those who only want to know what an edit will do."""
+    if state.next_slot is None or state.next_slot > now:
+        return state.last_slot
+    return state.next_slot if _is_unknown(routine, state, now) else last_after_skipping(routine, state, now)
+
+
+def _is_unknown(routine: Routine, state: RoutineState, now: datetime) -> bool:
+    """Changed by plain SQL, or not computable (any more): only the planned slot is known to be owed.
+
+    Mending such a routine and archiving it must work.
+    """
+    return state.fingerprint != fingerprint_of(routine) or fault_of(routine, state, now) is not None
 
 
 def plan_slots(routine: Routine, state: RoutineState, now: datetime) -> None:

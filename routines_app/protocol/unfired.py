@@ -7,6 +7,7 @@ SKIPPED rows that say why. What counts as a slot is the claim's own decision, as
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 
@@ -61,10 +62,22 @@ def skip_unfired(
     if firing is None:
         return []
     source = source_of(routine, state)
+    _move_past(firing, state)
+    return _write(routine, state, _spans(firing), reason, now, source)
+
+
+def last_after_skipping(routine: Routine, state: RoutineState, until: datetime) -> datetime | None:
+    """The last slot as it would be if the unfired ones up to `until` were skipped. Nothing is changed."""
+    state = copy(state)
+    while (firing := _left_over(routine, state, until)) is not None:
+        _move_past(firing, state)
+    return state.last_slot
+
+
+def _move_past(firing: Firing, state: RoutineState) -> None:
     state.last_slot, state.next_slot = firing.last_slot, firing.next_slot
     if firing.uses_up_oneshot:
         state.hint_next_at = None
-    return _write(routine, state, _spans(firing), reason, now, source)
 
 
 def skip_passed_over(routine: Routine, state: RoutineState, now: datetime) -> list[RoutineRun]:

@@ -6,6 +6,7 @@ An edit of the schedule leaves the rows that exist alone, writes the slots that 
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -123,7 +124,11 @@ def _save(edit: Edit, changes: dict[str, Any]) -> None:
 
 def _reschedule(edit: Edit) -> None:
     routine, state = edit.routine, edit.state
-    if routine.trigger_kind == TriggerKind.INTERVAL and routine.start_at is not None:
-        state.last_slot = None  # the slots of an interval are counted from its start
+    state.last_slot = kept_last_slot(routine.trigger_kind, routine.start_at, state.last_slot)
     plan_slots(routine, state, edit.now)
     edit.save_state()
+
+
+def kept_last_slot(trigger_kind: str, start_at: datetime | None, last_slot: datetime | None) -> datetime | None:
+    """What an edited schedule counts on from: an interval that has a start is counted from there."""
+    return None if trigger_kind == TriggerKind.INTERVAL and start_at is not None else last_slot

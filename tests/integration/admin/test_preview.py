@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from routines_app import service
 from routines_app.admin.daylight import daylight_warnings
 from routines_app.core.triggers import CronTrigger
 from routines_app.models import Node, Routine, RoutineState
@@ -71,6 +72,41 @@ def test_an_interval_counts_on_from_the_saved_anchor(operator: Client) -> None:
     answer = preview(operator, routine, trigger_kind="INTERVAL", interval_ms="30m", timezone="UTC")
     first = anchor + timedelta(minutes=30)
     assert first.strftime("%H:%M:%S") in answer["text"]
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "PAUSED"])
+@pytest.mark.parametrize("interval", ["30m", "45m"])
+@pytest.mark.parametrize("typed", [None, timedelta(hours=-50, minutes=-13), timedelta(hours=1, minutes=7)])
+def test_an_interval_is_previewed_as_it_would_be_saved(
+    operator: Client, status: str, interval: str, typed: timedelta | None
+) -> None:
+    """A start makes the saved anchor forgotten; without one it holds, after the slots that saving would skip."""
+    now = clock.now().replace(microsecond=0)
+    routine = make_routine(interval_ms=3_600_000, timezone="UTC")
+    due = now - timedelta(minutes=41, seconds=7)
+    RoutineState.objects.update(last_slot=due - timedelta(hours=1), next_slot=due if status == "PAUSED" else None)
+    Routine.objects.update(status=status)
+    start = now + typed if typed is not None else None
+    text = f"{start:%Y-%m-%dT%H:%M:%S}" if start else ""
+    data = {"trigger_kind": "INTERVAL", "interval_ms": interval, "timezone": "UTC", "start_at": text}
+    fires = preview(operator, routine, **data)["text"].split("<tr>")[2]
+
+    service.update_routine(routine.pk, every=interval, start_at=start)
+
+    slot = RoutineState.objects.get().next_slot
+    assert slot is not None
+    assert f"{slot:%a} {slot.day} {slot:%b}, {slot:%H:%M:%S}".removesuffix(":00") in fires
+
+
+@pytest.mark.parametrize("kind", ["CRON", "INTERVAL"])
+def test_fires_are_shown_in_the_routines_own_zone_whatever_the_trigger(operator: Client, kind: str) -> None:
+    """Half past in Kolkata is the full hour in UTC."""
+    start = (clock.now() + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    typed = {"trigger_kind": kind, "interval_ms": "1h", "cron": "30 * * * *", "start_at": f"{start:%Y-%m-%dT%H:%M}"}
+    text = preview(operator, timezone="Asia/Kolkata", viewer_timezone="UTC", **typed)["text"]
+    assert "Asia/Kolkata" in text
+    assert ", 05:30</td>" in text
+    assert set(preview(operator, **typed | {"timezone": "Mars/Olympus"})["errors"]) == {"timezone"}
 
 
 def test_a_schedule_that_ends_before_its_next_slot_never_fires(operator: Client) -> None:
