@@ -22,6 +22,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from routines_app import service
 from routines_app.core.errors import InvalidValue, NotAllowed, NotFound, RoutineError
+from routines_app.masks import masked
 from routines_app.models import RoutineRun
 from routines_app.verbs.lookup import is_id
 
@@ -112,7 +113,7 @@ def as_json(run: RoutineRun) -> dict[str, Any]:
         "scheduled_for": run.scheduled_for,
         "started_at": run.started_at,
         "completed_at": run.completed_at,
-        "progress": run.progress,
+        "progress": masked(run.progress),
         "active": run.is_active,
     }
 

@@ -8,9 +8,9 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from routines_app.admin.masks import masked
 from routines_app.core.durations import format_duration, parse_duration
 from routines_app.core.errors import RoutineError
+from routines_app.masks import masked
 
 
 class DurationField(forms.CharField):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from routines_app.admin.masks import MASK, masked
 from routines_app.core.errors import InvalidValue
+from routines_app.masks import MASK, masked
 
 AGAIN = "the mask cannot be matched with a stored value any more"
 

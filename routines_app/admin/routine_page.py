@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 from routines_app import service
 from routines_app.admin.charts import Point, scatter, timeline
 from routines_app.admin.columns import policy_words, schedule_of, state_of
-from routines_app.admin.masks import masked, masked_json
+from routines_app.admin.masks import masked_json
 from routines_app.admin.permissions import may
 from routines_app.admin.phrases import source_in_words
 from routines_app.admin.recent import recent_runs
@@ -27,6 +27,7 @@ from routines_app.coordination import leases
 from routines_app.core.durations import format_duration
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import RoutineStatus
+from routines_app.masks import masked
 from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChange
 from routines_app.protocol import clock
 from routines_app.verbs.runs import LARGE

@@ -23,6 +23,7 @@ from routines_app.admin.phrases import source_in_words
 from routines_app.admin.run_facts import lateness_of, length_of, run_url
 from routines_app.admin.verb_forms import VerbForm
 from routines_app.core.errors import RoutineError
+from routines_app.masks import masked, masked_line
 from routines_app.models import RoutineRun, RunLog
 from routines_app.protocol import clock
 
@@ -117,10 +118,10 @@ def _live_facts(run: RoutineRun) -> dict[str, Any]:
         "run": run,
         "length": length_of(run, now),
         "late": lateness_of(run),
-        "note": (run.progress or {}).get("note", ""),
+        "note": masked(run.progress or {}).get("note", ""),
         "bar": meter(done, total, label=f"{done:g} of {total:g}") if total else None,
         "share": f"{done:g} of {total:g} ({100 * done / total:.0f} %)" if total else "",
-        "log": list(RunLog.objects.filter(run_id=run.pk)),
+        "log": [{"at": one.at, "line": masked_line(one.line)} for one in RunLog.objects.filter(run_id=run.pk)],
         "result": masked_text(run.result) if run.result else "",
         "error": masked_text(run.error) if run.error else "",
         "traceback": masked_text(run.traceback) if run.traceback else "",

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
-from routines_app.admin.masks import MASK
-from routines_app.models import Routine, RoutineRun
-from tests.browser.scenes import make_routine
-from tests.integration.admin.pages import verb_url
+from routines_app.masks import MASK
+from routines_app.models import Routine, RoutineRun, RunLog
+from routines_app.protocol import clock
+from tests.browser.scenes import ended, make_routine
+from tests.integration.admin.conftest import Login
+from tests.integration.admin.pages import run_url, verb_url
 from tests.integration.admin.test_form import ADD, NEW, change_url, save, typed
 
 
@@ -71,3 +74,26 @@ def test_a_mask_without_a_match_is_an_error_at_its_field(
         assert f"Type the value of {which} again" in str(form.errors["kwargs"])
     assert Routine.objects.get().kwargs == stored
     assert not RoutineRun.objects.exists()
+
+
+def test_logs_notes_and_results_of_a_run_are_masked(viewer: Client) -> None:
+    """Task code writes them, and it writes what it has at hand; the page and its live part hide secrets in them."""
+    told = {"done": 1, "total": 2, "note": "login with password=hunter2"}
+    result = json.dumps("login failed password=hunter2")
+    run = ended(make_routine(), clock.now(), progress=told, result=result)
+    RunLog.objects.create(run=run, at=clock.now(), line="Authorization: Bearer hunter2")
+    RunLog.objects.create(run=run, at=clock.now(), line="fetched 5 rows")
+    for page in ("change", "live"):
+        text = viewer.get(run_url(run, page)).content.decode()
+        assert "hunter2" not in text
+        assert f"login with password={MASK}" in text
+        assert f"Authorization: {MASK}" in text
+        assert "fetched 5 rows" in text
+
+
+def test_the_note_is_masked_for_a_projects_own_pages(login: Login, settings: Settings) -> None:
+    """The JSON of the newest runs is read by everyone who may see the routine."""
+    settings.ROOT_URLCONF = "tests.browser.urls"
+    ended(make_routine(), clock.now(), progress={"done": 1, "total": None, "note": "token=hunter2"})
+    run = login("view_routine").get("/routines/nightly-report/runs/").json()["runs"][0]
+    assert run["progress"] == {"done": 1, "total": None, "note": f"token={MASK}"}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from routines_app.admin.masks import MASK
 from routines_app.admin.restoring import restored
 from routines_app.core.errors import InvalidValue
+from routines_app.masks import MASK
 
 
 def test_a_mask_that_was_left_alone_keeps_the_stored_value() -> None:
