@@ -50,7 +50,9 @@ def _facts() -> dict[str, Any]:
         "waiting_count": counts.get("PENDING", 0),
         "waiting": fleet_facts.waiting(),
         "late": late,
-        "late_chart": columns(late.columns, label="Lateness of the last hour, 95 % per minute", unit=seconds_in_words),
+        "late_chart": columns(
+            late.columns, label=f"Lateness of the {late.window}, 95 % per minute", unit=seconds_in_words
+        ),
         "pools": [(pool, used, _use(pool, used)) for pool, used in fleet_facts.pools()],
         "nodes": fleet_facts.nodes(now),
         "parked": fleet_facts.parked(),

@@ -13,17 +13,17 @@ from django.db.models import Count, Min, QuerySet
 from routines_app.admin.charts import Column
 from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.pools import in_flight
-from routines_app.admin.run_facts import late_seconds, oldest_id
+from routines_app.admin.run_facts import created_at, late_seconds, oldest_id
 from routines_app.core.words import RoutineStatus, RunStatus
 from routines_app.models import Node, Pool, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
 from routines_app.protocol.database import ledger_alias
 from routines_app.verbs.runs import LARGE
 
 ROWS = 20
-SAMPLE = 5_000  # runs of the last hour that are looked at; the newest ones
+SAMPLE = 5_000  # rows that are looked at for the lateness of the last hour; the newest ones
 MINUTES = 60
 GONE_AFTER = timedelta(minutes=3)  # three silent reports
-LATENESS_FIELDS = ("started_at", "scheduled_for", "eligible_at", "trigger", "attempt")
+LATENESS_FIELDS = ("pk", "started_at", "scheduled_for", "eligible_at", "trigger", "attempt")
 
 
 def runs() -> QuerySet[RoutineRun]:
@@ -61,33 +61,56 @@ def _waits_for(reason: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lateness:
-    """How late the runs of the last hour started."""
+    """How late the runs of the last hour started, or of the minutes that the newest rows cover."""
 
+    looked_at: int
     count: int
     middle: float
     most: float
     high: float
     columns: list[Column]
+    """One for each minute, the oldest first."""
+
+    @property
+    def is_cut(self) -> bool:
+        return len(self.columns) < MINUTES
+
+    @property
+    def window(self) -> str:
+        minutes = len(self.columns)
+        return f"last {minutes} minute{'' if minutes == 1 else 's'}" if self.is_cut else "last hour"
 
 
 def lateness(now: datetime) -> Lateness:
-    """Read from the newest run backwards: ids carry the time of creation, so no other index is needed."""
+    """Read from the newest run backwards: ids carry the time of creation, so no other index is needed.
+
+    A condition on the start would make the database walk on through all that never started: it is left to Python.
+    """
     hour_ago = now - timedelta(hours=1)
-    started = runs().filter(pk__gte=oldest_id(now - timedelta(days=1)), started_at__gte=hour_ago)
-    rows = started.order_by("-pk").values_list(*LATENESS_FIELDS)[:SAMPLE]
+    newest = runs().filter(pk__gte=oldest_id(now - timedelta(days=1))).order_by("-pk")
+    rows = list(newest.values_list(*LATENESS_FIELDS)[:SAMPLE])
     by_minute: dict[int, list[float]] = defaultdict(list)
-    for started_at, *facts in rows:
+    for _, started_at, *facts in rows:
         late = late_seconds(started_at, *facts)
-        if late is not None:
+        if late is not None and started_at >= hour_ago:
             by_minute[int((now - started_at).total_seconds() // 60)].append(late)
     every = sorted(late for minute in by_minute.values() for late in minute)
     return Lateness(
+        looked_at=len(rows),
         count=len(every),
         middle=_quantile(every, 0.5),
         high=_quantile(every, 0.95),
         most=every[-1] if every else 0.0,
-        columns=[_minute(by_minute.get(ago, []), ago, now) for ago in reversed(range(MINUTES))],
+        columns=[_minute(by_minute.get(ago, []), ago, now) for ago in reversed(range(_minutes_covered(rows, now)))],
     )
+
+
+def _minutes_covered(rows: list[Any], now: datetime) -> int:
+    """The whole minutes since the oldest row was created: what started before may have rows that were not read."""
+    if len(rows) < SAMPLE:
+        return MINUTES
+    covered = now - created_at(rows[-1][0])
+    return min(MINUTES, max(1, covered // timedelta(minutes=1)))
 
 
 def _minute(late: list[float], ago: int, now: datetime) -> Column:
