@@ -25,7 +25,7 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
 
     refused: RoutineError | None = None
 
-    tags = WordsField(required=False, help_text="With commas between them.")
+    tags = WordsField(required=False, help_text='With commas between them: a, b, "c, with a comma".')
     task = forms.ChoiceField(choices=task_choices)
     args = JSONListField(label="Arguments", required=False, initial=list)
     kwargs = JSONObjectField(label="Named arguments", required=False, initial=dict)
@@ -56,6 +56,9 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
         self.initial["read_version"] = self.instance.version
         if self._is_new:
             self._start_with_defaults()
+        for name, field in self.fields.items():
+            if isinstance(field, LocalMomentField):
+                field.stored = getattr(self.instance, name)
         if "task" in self.fields:
             self.fields["task"].choices = task_choices(self.instance.task)  # type: ignore[attr-defined]
 
@@ -110,9 +113,13 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
         changes = {
             name: value
             for name, value in cleaned.items()
-            if name not in OWN_FIELDS + TRIGGER_FIELDS and (self._is_new or getattr(self.instance, name) != value)
+            if name not in OWN_FIELDS + TRIGGER_FIELDS and (self._is_new or self._differs(name, value))
         }
         return changes | self._trigger_changes(cleaned)
+
+    def _differs(self, name: str, value: Any) -> bool:
+        """A field that was not touched stays as it is stored, even where the form cannot show all of it."""
+        return name in self.changed_data and bool(getattr(self.instance, name) != value)
 
     @property
     def _is_new(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import Any
 
@@ -68,13 +69,23 @@ class JSONObjectField(_JSONField):
 
 
 class WordsField(forms.CharField):
-    """Words with commas between them; a list inside."""
+    """Words with commas between them, in double quotes where a word holds a comma itself; a list inside."""
 
     def prepare_value(self, value: Any) -> Any:
-        return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+        return ", ".join(_quoted(str(word)) for word in value) if isinstance(value, list | tuple) else value
 
     def to_python(self, value: Any) -> Any:
-        return [word.strip() for word in (value or "").split(",") if word.strip()]
+        try:
+            rows = list(csv.reader([value or ""], skipinitialspace=True, strict=True))
+        except csv.Error:
+            raise ValidationError('Close double quotes, and put a comma after them: a, "b, c", d.') from None
+        return [word.strip() for row in rows for word in row if word.strip()]
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        return bool(list(initial or []) != self.to_python(data))
+        """By what was shown: reading it again may differ from what is stored, in spaces for example."""
+        return bool((data or "").strip() != self.prepare_value(list(initial or [])).strip())
+
+
+def _quoted(word: str) -> str:
+    needed = "," in word or word.lstrip().startswith('"')
+    return '"' + word.replace('"', '""') + '"' if needed else word

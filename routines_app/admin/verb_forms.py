@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django import forms
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 
 from routines_app.admin.form_fields import DurationField, JSONListField, JSONObjectField
 from routines_app.core.words import CatchUpPolicy
@@ -20,11 +22,29 @@ RELEASES = [
 class LocalMomentField(forms.DateTimeField):
     """A date and time in the timezone that the admin shows, entered with the browser's own picker."""
 
+    stored: datetime | None = None
+    """What a form was filled with. The picker shows less: no part of a second, and not which 02:30 in autumn."""
+
     widget = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"}, format="%Y-%m-%dT%H:%M:%S")
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.help_text = f"{self.help_text} Times are in {timezone.get_current_timezone_name()}.".strip()
+
+    def clean(self, value: Any) -> Any:
+        return self.stored if self._is_stored(value) else super().clean(value)
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return not self._is_stored(data) and super().has_changed(initial, data)
+
+    def _is_stored(self, text: Any) -> bool:
+        """Whether the text is what the picker shows for the stored time; browsers may leave out the seconds."""
+        if self.stored is None or not isinstance(text, str):
+            return False
+        try:
+            return parse_datetime(text.strip()) == timezone.make_naive(self.stored).replace(microsecond=0, fold=0)
+        except ValueError:
+            return False
 
 
 class VerbForm(forms.Form):
