@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.functional import lazy
 
 from routines_app.admin.form_fields import DurationField, JSONListField, JSONObjectField
 from routines_app.core.words import CatchUpPolicy
@@ -17,6 +18,13 @@ RELEASES = [
     (CatchUpPolicy.LAST.value, "Run the last one"),
     (CatchUpPolicy.ALL.value, "Run all of them"),
 ]
+
+
+def _with_zone(words: object) -> str:
+    return f"{words} Times are in {timezone.get_current_timezone_name()}.".strip()
+
+
+with_zone = lazy(_with_zone, str)  # fields are made once, when no request has chosen its timezone yet
 
 
 class LocalMomentField(forms.DateTimeField):
@@ -29,7 +37,7 @@ class LocalMomentField(forms.DateTimeField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.help_text = f"{self.help_text} Times are in {timezone.get_current_timezone_name()}.".strip()
+        self.help_text = with_zone(self.help_text)
 
     def clean(self, value: Any) -> Any:
         return self.stored if self._is_stored(value) else super().clean(value)

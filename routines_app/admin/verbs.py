@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
+
+from django.utils import timezone
 
 from routines_app import service
 from routines_app.admin.phrases import clock_time, interval_in_words
@@ -53,6 +56,11 @@ def _who_and_why(wants: Wants, actor: str) -> dict[str, Any]:
     return {"actor": actor, "reason": wants.get("reason", "")}
 
 
+def _local(at: datetime) -> str:
+    """A time as the person typed it, with its zone."""
+    return clock_time(at, timezone.get_current_timezone())
+
+
 def _run(routine: Routine, wants: Wants, actor: str) -> str:
     own = arguments_like(routine, wants.get("like"))
     run = service.run_now(
@@ -79,7 +87,7 @@ def arguments_like(routine: Routine, run_id: UUID | None) -> dict[str, Any]:
 def _pause(routine: Routine, wants: Wants, actor: str) -> str:
     until = wants.get("until")
     service.pause_routine(routine, until=until, **_who_and_why(wants, actor))
-    return f"Paused {routine.name} " + (f"until {clock_time(until)}" if until else "until it is resumed")
+    return f"Paused {routine.name} " + (f"until {_local(until)}" if until else "until it is resumed")
 
 
 def _resume(routine: Routine, wants: Wants, actor: str) -> str:
@@ -106,7 +114,7 @@ def _hint_interval(routine: Routine, wants: Wants, actor: str) -> str:
 
 def _hint_time(routine: Routine, wants: Wants, actor: str) -> str:
     service.propose_next_time(routine, wants["at"], ttl=wants["ttl"], **_who_and_why(wants, actor))
-    return f"{routine.name} was asked to fire at {clock_time(wants['at'])}"
+    return f"{routine.name} was asked to fire at {_local(wants['at'])}"
 
 
 def _clear_hints(routine: Routine, wants: Wants, actor: str) -> str:
