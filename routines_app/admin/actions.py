@@ -13,10 +13,11 @@ from django.http import HttpRequest, HttpResponse
 
 from routines_app.admin.history import actor_of, note
 from routines_app.admin.verb_forms import VerbForm
-from routines_app.admin.verb_pages import ask_for_many, refuse
+from routines_app.admin.verb_pages import CHOSEN, ask_for_many, refuse
 from routines_app.admin.verbs import VERBS, Verb
 from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
+from routines_app.verbs.lookup import is_id
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
@@ -41,7 +42,10 @@ def list_action(slug: str, *, permission: str, asks: bool) -> Action:
 
     @admin.action(description=f"{verb.label}{' …' if asks else ''}", permissions=[permission])
     def action(site: RoutineAdmin, request: HttpRequest, chosen: QuerySet[Routine]) -> HttpResponse | None:
-        routines = list(chosen.select_related("state")[: AT_ONCE + 1])
+        routines = list(_confirmed(site, request, chosen).select_related("state")[: AT_ONCE + 1])
+        if not routines:
+            site.message_user(request, "None of the chosen routines exists any more.", messages.ERROR)
+            return None
         if len(routines) > AT_ONCE:
             site.message_user(request, f"Choose at most {AT_ONCE:,} routines at once.", messages.ERROR)
             return None
@@ -52,6 +56,14 @@ def list_action(slug: str, *, permission: str, asks: bool) -> Action:
 
     action.__name__ = f"{slug.replace('-', '_')}_routines"
     return action
+
+
+def _confirmed(site: RoutineAdmin, request: HttpRequest, chosen: QuerySet[Routine]) -> QuerySet[Routine]:
+    """After a confirmation exactly those that it showed: a filter may match others by now."""
+    if CHOSEN not in request.POST:
+        return chosen
+    shown = [text for text in request.POST[CHOSEN].split(",")[: AT_ONCE + 1] if is_id(text)]
+    return site.get_queryset(request).filter(pk__in=shown)
 
 
 def _form(verb: Verb, request: HttpRequest, *, asks: bool) -> VerbForm:

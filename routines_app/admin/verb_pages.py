@@ -22,6 +22,9 @@ from routines_app.models import Routine
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
 
+CHOSEN = "routines"
+"""The field of a confirmation that says which routines it showed, by their ids."""
+
 
 def verb_page(admin: RoutineAdmin, request: HttpRequest, object_id: int, slug: str) -> HttpResponse:
     """GET asks, POST acts; a refusal stands at its field."""
@@ -80,7 +83,9 @@ def ask_for_many(
     admin: RoutineAdmin, request: HttpRequest, verb: Verb, form: Form, routines: list[Routine]
 ) -> TemplateResponse:
     """The same page between a list action and its deed."""
-    chosen = {"action": request.POST["action"], "select_across": request.POST.get("select_across", "0")}
+    # One field for all of them: Django refuses posts of more than DATA_UPLOAD_MAX_NUMBER_FIELDS.
+    ids = ",".join(str(routine.pk) for routine in routines)
+    chosen = {"action": request.POST["action"], "field": CHOSEN, "ids": ids}
     return _asked(admin, request, verb, form, routines, chosen=chosen)
 
 

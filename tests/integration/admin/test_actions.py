@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
+from pytest_django import Settings
 
 from routines_app import service
 from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChange
 from routines_app.protocol import clock
 from tests.browser.scenes import make_routine
-from tests.integration.admin.pages import act, last_entry, overview_url, told, verb_url
+from tests.integration.admin.pages import act, last_entry, list_url, overview_url, told, verb_url
 
 
 def test_run_now_from_the_list_asks_for_a_run_of_each(operator: Client) -> None:
@@ -206,3 +209,43 @@ def test_a_thousand_routines_at_once_are_too_many(operator: Client, monkeypatch:
     response = act(operator, "run", make_routine("a"), make_routine("b"))
     assert told(response) == ["Choose at most 1 routines at once."]
     assert not RoutineRun.objects.exists()
+
+
+def confirm(client: Client, page: Any, address: str, **typed: str) -> Any:
+    """Press the button of a confirmation, with the hidden fields that it has."""
+    hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.content.decode())
+    data: dict[str, list[str]] = {}
+    for name, value in hidden:
+        data.setdefault(name, []).append(value)
+    return client.post(address, data | typed, follow=True)
+
+
+def test_a_confirmation_stays_small_however_many_were_chosen(operator: Client, settings: Settings) -> None:
+    """Django accepts a limited number of fields: the chosen ones are one of them."""
+    routines = [make_routine(f"r{number}") for number in range(30)]
+    page = act(operator, "pause", *routines)
+    settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 10
+    response = confirm(operator, page, list_url(), reason="deploy")
+    assert told(response) == ["Paused 30 routines."]
+    assert set(Routine.objects.values_list("status", "pause_reason")) == {("PAUSED", "deploy")}
+
+
+def test_a_confirmation_acts_on_the_routines_that_it_showed(operator: Client) -> None:
+    """All that match a filter were chosen; what matches it later is another matter."""
+    first, second = make_routine("first", priority="HIGH"), make_routine("second", priority="HIGH")
+    address = f"{list_url()}?priority__exact=HIGH"
+    data = {"action": "archive_routines", "_selected_action": [first.pk], "select_across": "1"}
+    page = operator.post(address, data)
+    assert [routine.name for routine in page.context["routines"]] == ["first", "second"]
+    make_routine("third", priority="HIGH")
+    Routine.objects.filter(pk=second.pk).update(priority="LOW")
+    assert told(confirm(operator, page, address)) == ["Archived 2 routines."]
+    assert set(Routine.objects.filter(status="ARCHIVED").values_list("name", flat=True)) == {"first", "second"}
+
+
+def test_a_forged_choice_is_nothing(operator: Client) -> None:
+    """What is no id chooses nobody."""
+    routine = make_routine()
+    response = act(operator, "archive", routine, confirmed="1", routines="abc,,-1," + "9" * 5_000)
+    assert response.status_code == 200
+    assert Routine.objects.get().status == "ACTIVE"
