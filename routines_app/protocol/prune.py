@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from routines_app.conf import get_settings
-from routines_app.core.keys import epoch_ms, uuid7_int
+from routines_app.core.keys import EPOCH, epoch_ms, uuid7_int
 from routines_app.core.transitions import TERMINAL
 from routines_app.models import RoutineRun, RunLog
 from routines_app.protocol.database import ledger_alias
@@ -15,7 +15,8 @@ from routines_app.protocol.database import ledger_alias
 def prune_once(now: datetime, keep_days: float | None = None) -> int:
     """Delete one batch of ended runs that are older than the setting says; how many."""
     days = get_settings().keep_runs_days if keep_days is None else keep_days
-    if days <= 0:
+    # 0 keeps everything. Ids count from 1970, so none is older: a time before it would look like the far future.
+    if not 0 < days < (now - EPOCH) / timedelta(days=1):
         return 0
     alias = ledger_alias()
     # Ids are ordered by the time of their creation, so old rows are found at the start of the primary key.

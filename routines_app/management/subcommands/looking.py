@@ -13,6 +13,9 @@ from routines_app.management.subcommands.base import Subcommand, add_json, shown
 from routines_app.models import Node, Routine, RoutineRun, RoutineState
 from routines_app.protocol.database import ledger_alias
 from routines_app.verbs.lookup import find_routine
+from routines_app.verbs.rules import Integer
+
+LIMIT = Integer(least=1, most=1_000_000)
 
 
 class List(Subcommand):
@@ -31,7 +34,7 @@ class List(Subcommand):
             routines = routines.filter(status=status)
         if search:
             routines = routines.filter(name__icontains=search) | routines.filter(task__icontains=search)
-        rows = [self._row(routine) for routine in routines[:limit]]
+        rows = [self._row(routine) for routine in routines[: LIMIT("--limit", limit)]]
         self.records(("id", "name", "status", "schedule", "next", "why", "task"), rows, as_json=as_json)
 
     def _row(self, routine: Routine) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from routines_app import service
 from routines_app.conf import get_settings
@@ -13,6 +13,7 @@ from routines_app.protocol import clock
 from routines_app.protocol.prune import prune_once
 
 TELL_EVERY = 1_000
+MOST_DAYS = 36_525  # a century
 
 
 class Replan(Subcommand):
@@ -41,9 +42,15 @@ class Prune(Subcommand):
         parser.add_argument("--days", type=float, help="keep this many days instead")
 
     def handle(self, *, days: float | None, **_: Any) -> None:
-        keep = get_settings().keep_runs_days if days is None else days
+        keep = get_settings().keep_runs_days if days is None else _days(days)
         deleted = 0
         while batch := prune_once(clock.now(), keep):
             deleted += batch
             self.say(f"{deleted} runs deleted …")
         self.say(f"{deleted} runs older than {keep:g} days deleted")
+
+
+def _days(given: float) -> float:
+    if not 0 < given <= MOST_DAYS:  # nan is not, either
+        raise CommandError(f"--days: {given:g} is not accepted: give a number above 0, at most {MOST_DAYS}")
+    return given

@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 from routines_app import service
 from routines_app.core.words import RoutineStatus, RunStatus, Source
 from routines_app.models import Node, Routine, RoutineRun, RoutineState, ScheduleChange, new_run_id
+from routines_app.protocol.prune import prune_once
 from tests.integration.service.conftest import MONDAY, Time
 from tests.integration.service.test_pause import waiting_run
 
@@ -131,6 +132,14 @@ def test_prune_deletes_old_ended_runs(make: Make, monkeypatch: pytest.MonkeyPatc
     assert RoutineRun.objects.get().pk == now.pk
 
 
+@pytest.mark.parametrize("days", [25_000, 36_525, 1e9, float("inf"), float("nan"), 0, -3])
+def test_no_run_is_too_old_for_more_days_than_ids_can_tell(make: Make, days: float) -> None:
+    """Ids count from 1970: a time before it must not turn into one far in the future."""
+    waiting_run(make(), 1, **ended())
+    assert prune_once(datetime.now(UTC), days) == 0
+    assert RoutineRun.objects.exists()
+
+
 def ended() -> dict[str, Any]:
     return {"status": RunStatus.SKIPPED, "completed_at": MONDAY}
 
@@ -146,6 +155,11 @@ def ended() -> dict[str, Any]:
         (("resume", "report"), "needs a PAUSED routine"),
         (("cancel", "x"), "a UUID"),
         (("plan", "--horizon", "soon"), "horizon"),
+        (("list", "--limit", "-1"), "--limit: -1 is not accepted"),
+        (("list", "--limit", "9" * 30), "--limit"),
+        (("show", "9" * 5_000), "no routine has that name or id"),
+        (("show", "report", "--runs", "-1"), "limit"),
+        *((("prune", "--days", days), "--days") for days in ("nan", "inf", "-inf", "1e9", "-3", "0")),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(make: Make, arguments: tuple[str, ...], message: str) -> None:
