@@ -75,7 +75,7 @@ def read_draft(data: QueryDict, saved: Routine | None, now: datetime) -> Draft:
     kind = data.get("trigger_kind", "")
     zone = _read(draft, "timezone", data)
     draft.zone = zone or "UTC"
-    start, end = _moment(draft, "start_at", data), _moment(draft, "end_at", data)
+    start, end = _moment(draft, "start_at", data, saved), _moment(draft, "end_at", data, saved)
     if start and end and end < start:
         draft.errors["end_at"] = "The end is before the start."
     if kind == TriggerKind.CRON:
@@ -114,9 +114,11 @@ def _sentence(error: RoutineError) -> str:
     return f"{error.expected[:1].upper()}{error.expected[1:]}."
 
 
-def _moment(draft: Draft, name: str, data: QueryDict) -> datetime | None:
+def _moment(draft: Draft, name: str, data: QueryDict, saved: Routine | None) -> datetime | None:
+    picker = LocalMomentField(required=False)
+    picker.stored = getattr(saved, name, None)
     try:
-        found: datetime | None = FIELDS[name](name, LocalMomentField(required=False).clean(data.get(name, "")))
+        found: datetime | None = FIELDS[name](name, picker.clean(data.get(name, "")))
     except ValidationError as error:
         draft.errors[name] = " ".join(error.messages)
     except RoutineError as error:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
+from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 
+from routines_app.admin.preview import read_draft
 from routines_app.models import Routine, ScheduleChange
+from routines_app.protocol import clock
+from routines_app.protocol.planning import trigger_of
 from tests.browser.scenes import make_routine
 from tests.integration.admin.pages import last_entry
 from tests.integration.admin.test_form import change_url, form_of, save, typed
@@ -30,6 +35,17 @@ def test_editing_another_field_keeps_the_start(operator: Client, start_at: datet
     assert (routine.description, routine.start_at) == ("edited", start_at)
     assert last_entry().change_message == "Changed description."
     assert not ScheduleChange.objects.filter(after__has_key="start_at").exists()
+
+
+@pytest.mark.parametrize("start_at", [EXACT, SECOND_REPEAT])
+def test_the_preview_keeps_the_start_too(operator: Client, start_at: datetime) -> None:
+    """It shows what saving would do: nothing changes."""
+    routine = make_routine(interval_ms=60_000, start_at=start_at)
+    with timezone.override(PARIS):
+        data = typed(form_of(operator, change_url(routine)), routine=routine.pk)
+        draft = read_draft(QueryDict(urlencode(data)), routine, clock.now())
+    assert draft.errors == {}
+    assert draft.trigger == trigger_of(routine, routine.state)
 
 
 def test_a_browser_that_leaves_out_the_seconds_changes_nothing(operator: Client) -> None:
