@@ -85,7 +85,13 @@ def _database_messages(database: dict[str, Any]) -> Iterator[CheckMessage]:
         case _:
             hint = "Use PostgreSQL, MariaDB, MySQL or SQLite for the database that holds the routines."
             yield _error("E006", f"The database engine {database['ENGINE']} is not supported.", hint)
-    if database.get("CONN_MAX_AGE") == 0 and _own().worker_connection_seconds is None:
+    if database.get("TIME_ZONE") not in (None, "UTC"):
+        yield _error(
+            "E011",
+            f"The database's TIME_ZONE is {database['TIME_ZONE']}: intervals would follow its daylight saving.",
+            "Leave it out of DATABASES; routines have time zones of their own.",
+        )
+    if database.get("CONN_MAX_AGE") == 0 and _own().worker_connection_seconds == 0:
         yield _warning(
             "W009",
             "Workers reconnect to the database around every task.",

@@ -57,6 +57,7 @@ class BeatLoop:
             Chore(self._warm_up, lambda: float("inf")),
         ]
         self._pools = PoolLooks()
+        self._due_at: datetime | None = None
         self._look_at = 0.0
         self._looked_at = 0.0
         self._idle = 0
@@ -94,12 +95,14 @@ class BeatLoop:
 
     def _look(self) -> float:
         """One pass over what is due; the seconds until the next. With nothing due it costs two short statements."""
-        began = time.monotonic()
-        worked = _is_over(next_due_at()) and self._fire_due(began)
+        began, looked_at = time.monotonic(), clock.now()
+        # What the last look went to sleep for need not be asked for again.
+        expected = self._due_at is not None and self._due_at <= looked_at
+        worked = (expected or _is_over(next_due_at())) and self._fire_due(began)
         worked = self._send_waiting(began) or worked
         for chore in self._chores:
             chore.do_when_due()
-        return self._sleep_seconds(worked)
+        return self._sleep_seconds(worked, looked_at)
 
     def _fire_due(self, began: float) -> bool:
         batch = get_settings().claim_batch
@@ -145,12 +148,14 @@ class BeatLoop:
         else:
             self._broker.is_away()
 
-    def _sleep_seconds(self, worked: bool) -> float:
+    def _sleep_seconds(self, worked: bool, looked_at: datetime) -> float:
         settings = get_settings()
         self._idle = 0 if worked else min(self._idle + 1, 2)
         longest = min(settings.idle_seconds * 2.0**self._idle, settings.max_sleep_seconds)
-        now = clock.now()
-        due = _seconds_until(next_due_at(), now)
+        self._due_at, now = next_due_at(), clock.now()
+        due = _seconds_until(self._due_at, now)
+        if due <= 0 and self._due_at is not None and self._due_at > looked_at:
+            return MIN_SLEEP_SECONDS  # it became due while this look was at something else
         if due <= 0:
             return self._locked_seconds(worked)
         self._locked = 0
@@ -178,6 +183,7 @@ class BeatLoop:
 
     def _warm_up(self) -> None:
         """The first slot should not have to wait for a connection to the broker."""
+        self._fire_due(time.monotonic())
         if not dispatch.connect():
             self._broker.is_away()
 

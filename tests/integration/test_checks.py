@@ -123,8 +123,14 @@ def test_plain_sqlite_fails_on_everything() -> None:
 def test_workers_that_reconnect_around_every_task_are_named(settings: Any) -> None:
     """Only when the project has switched our remedy off."""
     assert database(POSTGRESQL, CONN_MAX_AGE=0) == []
-    settings.ROUTINES = {"WORKER_CONNECTION_SECONDS": None}
+    settings.ROUTINES = {"WORKER_CONNECTION_SECONDS": 0}
     assert database(POSTGRESQL, CONN_MAX_AGE=0) == ["W009"]
+
+
+@pytest.mark.parametrize(("zone", "expected"), [(None, []), ("UTC", []), ("Europe/Berlin", ["E011"])])
+def test_a_database_in_a_zone_of_its_own(zone: str | None, expected: list[str]) -> None:
+    """Its times would come back with that zone's daylight saving, and a day's interval would follow it."""
+    assert database(POSTGRESQL, TIME_ZONE=zone) == expected
 
 
 @pytest.mark.parametrize("wrong", [{"CLAIM_BATHC": 5}, {"CLAIM_BATCH": "many"}, {"LEASE_SECONDS": -1}], ids=repr)

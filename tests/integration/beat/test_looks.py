@@ -14,6 +14,7 @@ from celery import current_app
 from routines_app import service
 from routines_app.beat import loop
 from routines_app.beat.loop import BUSY_SECONDS, MIN_SLEEP_SECONDS, BeatLoop
+from routines_app.coordination.broker import broker
 from routines_app.models import RoutineRun
 from routines_app.protocol import clock
 from routines_app.protocol.claim import ClaimReport, claim_due
@@ -123,3 +124,25 @@ def test_claims_that_take_all_the_time_do_not_keep_waiting_runs_back(monkeypatch
     sent = RoutineRun.objects.filter(dispatched_at__isnull=False)
     assert sent.filter(routine__name__startswith="due").count() == 1, "the claim did not take all the time"
     assert sent.filter(trigger="manual").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_slot_that_came_during_a_look_is_not_taken_for_a_locked_one() -> None:
+    """Only what was due when the look began and was not got is somebody else's; the rest is claimed at once."""
+    service.create_routine("tick", task=TASK, every="10s")
+    due = rewind("tick", seconds=11).next_run_at
+    beat = BeatLoop(current_app)
+
+    assert beat._sleep_seconds(worked=False, looked_at=due - timedelta(milliseconds=1)) == MIN_SLEEP_SECONDS
+    assert beat._sleep_seconds(worked=False, looked_at=due + timedelta(milliseconds=1)) == loop.LOCKED_SECONDS[0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_beat_is_connected_to_its_broker_before_the_first_slot() -> None:
+    """The first look does it, with nothing to send."""
+    known = broker()
+    known.close()
+    beat = BeatLoop(current_app)
+    beat._guarded_look()
+    assert known._producer is not None
+    beat.close()

@@ -29,14 +29,14 @@ def running_run(routine: Routine, number: int = 1, **values: Any) -> RoutineRun:
 
 
 def test_a_run_is_written_ready_to_be_sent_and_the_schedule_does_not_move(make: Make) -> None:
-    """The row is the outbox: if its creator cannot send it, a beat does in 5 s."""
+    """The row is the outbox: if its creator cannot send it, a beat does in a moment."""
     routine = make(every="1h", args=[1])
     before = RoutineState.objects.values().get()
     run = service.run_now(routine, requested_by="ann")
     stored = RoutineRun.objects.get()
     assert (stored.pk, stored.status, stored.trigger) == (run.pk, RunStatus.PENDING, RunTrigger.MANUAL)
     assert (stored.scheduled_for, stored.admitted_at, stored.requested_by) == (MONDAY, MONDAY, "ann")
-    assert stored.publish_after == MONDAY + timedelta(seconds=5)
+    assert stored.publish_after == MONDAY + timedelta(seconds=1.5)
     assert (stored.args, stored.kwargs) == (None, None)
     assert RoutineState.objects.values().get() == before
 
