@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -93,7 +94,7 @@ def test_the_page_of_a_pool_asks_only_what_an_index_answers(operator: Client) ->
         page = operator.get(reverse("admin:routines_pool_change", args=[pool.pk]))
     assert "Delete" in page.content.decode()
     asked = [query["sql"] for query in captured if "routines_routinerun" in query["sql"]]
-    assert all('"status" IN' in sql for sql in asked)
+    assert all(re.search(r".status. IN", sql) for sql in asked)
 
 
 def test_the_page_of_a_run_asks_a_fixed_number_of_questions(operator: Client) -> None:
