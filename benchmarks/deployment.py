@@ -25,6 +25,7 @@ from tests.acceptance.process import Process
 
 DJANGO_CELERY_BEAT = "django_celery_beat.schedulers:DatabaseScheduler"
 REDBEAT = "redbeat.RedBeatScheduler"
+ONE_CONNECTION = {"WORKER_CONNECTION_SECONDS": 3600}  # so that the database's side of a beat can be measured too
 
 
 class Deployment:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 
 from benchmarks.bench import Bench
-from benchmarks.deployment import DJANGO_CELERY_BEAT, Deployment, ready_at, soon
+from benchmarks.deployment import DJANGO_CELERY_BEAT, ONE_CONNECTION, Deployment, ready_at, soon
 from benchmarks.figures import Figure, ratio_at_most
 from benchmarks.fill import DAY_SECONDS, add_django_celery_beat_entries, add_routines
 from benchmarks.usage import cpu_seconds, memory_mib
@@ -21,7 +21,7 @@ SETTLE_SECONDS = 6.0  # the chores of a start, and the idle sleeps that grow to 
 def measure(bench: Bench) -> Iterator[Figure]:
     few, many = 1_000, bench.size(1_000_000, 20_000)
     bench.progress.begin(f"two idle beats, {few:,} and {many:,} routines")
-    with bench.deployment() as small, bench.deployment() as large:
+    with bench.deployment(ROUTINES=ONE_CONNECTION) as small, bench.deployment(ROUTINES=ONE_CONNECTION) as large:
         add_routines(small, few, first=soon(DAY_SECONDS))
         add_routines(large, many, first=soon(DAY_SECONDS))
         ours = side_by_side(bench, small, small.beat(wait=False), large, large.beat(wait=False))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from benchmarks.bench import Bench
 from benchmarks.broker_queue import Arrivals
-from benchmarks.deployment import DJANGO_CELERY_BEAT, REDBEAT, Deployment, soon
+from benchmarks.deployment import DJANGO_CELERY_BEAT, ONE_CONNECTION, REDBEAT, Deployment, soon
 from benchmarks.figures import Figure, Series, ours_at_most, percentile, ratio_at_most
 from benchmarks.fill import add_django_celery_beat_entries, add_redbeat_entries, add_routines, number_of
 from benchmarks.usage import cpu_seconds
@@ -17,7 +17,6 @@ PER_SECOND = 100
 STEP_MS = 1000 / PER_SECOND
 LEAD_SECONDS = 3.0  # a beat that has just started settles first
 FILLED_PER_SECOND = 15_000  # how fast the tables are filled, at the least
-ONE_CONNECTION = {"WORKER_CONNECTION_SECONDS": 3600}  # so that the database's side can be measured too
 SHORT_SLEEP = {"BENCH_LOOP_SECONDS": "0.1"}  # redbeat would sleep for minutes when it wakes a moment too early
 
 

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import DatabaseError, transaction
@@ -36,6 +37,7 @@ from routines_app.protocol.endings import replace_pending, tell
 from routines_app.protocol.insertion import NewRun, insert_runs
 from routines_app.protocol.limits import limit_waits
 from routines_app.protocol.overlap import active_runs, request_stop
+from routines_app.protocol.pool_room import roomy_pools
 from routines_app.protocol.rare_claims import end_due_pause, park_broken, record_replans
 from routines_app.protocol.shared_decisions import Decisions
 
@@ -88,9 +90,26 @@ def _claim(rows: list[DueRow], now: datetime) -> ClaimReport:
         except Exception as error:  # one bad row must not stop the others
             logger.exception("routine %s cannot be planned and is parked", row.name)
             park_broken(row, error, now)
+    claims = _enter_pools(claims, now)
     _make_room(_write(claims, report), now)
     record_replans([(row, claimed.state) for row, claimed in claims if claimed.replanned], now)
     return report
+
+
+def _enter_pools(claims: list[tuple[DueRow, Claimed]], now: datetime) -> list[tuple[DueRow, Claimed]]:
+    """Runs that wait for nothing but room go out at once where there is room for all of them and nobody waits."""
+    wanted = Counter(run.pool_id for _, claimed in claims for run in claimed.runs if run.waits_for_room)
+    roomy = roomy_pools({pool_id: count for pool_id, count in wanted.items() if pool_id is not None}, now)
+    if not roomy:
+        return claims
+    retry_at = now + timedelta(seconds=get_settings().publish_retry_seconds)
+
+    def entered(run: NewRun) -> NewRun:
+        if run.pool_id not in roomy or not run.waits_for_room:
+            return run
+        return run._replace(admitted_at=now, publish_after=retry_at, reason="")
+
+    return [(row, claimed._replace(runs=tuple([entered(run) for run in claimed.runs]))) for row, claimed in claims]
 
 
 def _make_room(claims: list[Claimed], now: datetime) -> None:
@@ -128,7 +147,7 @@ def _count(row: DueRow, run: NewRun, report: ClaimReport) -> None:
         report.skipped += run.occurrences
         return
     report.fired += 1
-    report.pooled = report.pooled or run.pool_id is not None
+    report.pooled = report.pooled or run.waits_for_room
     if run.admitted_at is not None:
         report.messages.append(_message(row, run))
 

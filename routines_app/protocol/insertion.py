@@ -46,6 +46,11 @@ class NewRun(NamedTuple):
     def is_pending(self) -> bool:
         return self.status == RunStatus.PENDING
 
+    @property
+    def waits_for_room(self) -> bool:
+        """It queues for its pool, and nothing else holds it."""
+        return self.reason == Reason.CEILING and self.is_pending
+
     def ended(self, status: RunStatus, reason: Reason, now: datetime) -> NewRun:
         """The same row, written as ended: it never goes to the broker."""
         return self._replace(

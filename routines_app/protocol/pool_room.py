@@ -5,14 +5,14 @@ A ceiling is counted under the pool's row lock, admitted PENDING plus RUNNING, s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 from heapq import nsmallest
 from typing import NamedTuple
 from uuid import UUID
 
 from django.db import connections, transaction
-from django.db.models import Case, Exists, OuterRef, QuerySet, Value, When
+from django.db.models import Case, Count, Exists, OuterRef, QuerySet, Value, When
 
 from routines_app.conf import get_settings
 from routines_app.coordination.envelope import Message
@@ -20,7 +20,7 @@ from routines_app.core.ranking import BANDS, Waiting, rank_key
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import Priority, Reason, RunStatus, RunTrigger
 from routines_app.models import Pool, RoutineRun
-from routines_app.protocol.arrays import array_literal
+from routines_app.protocol.arrays import AnyOf, array_literal
 from routines_app.protocol.database import fast_rows, is_postgresql, ledger_alias, sql
 from routines_app.protocol.limits import limit_waits
 from routines_app.protocol.messages import messages_from, messages_of
@@ -46,16 +46,48 @@ def admit_each_pool(now: datetime, only: Collection[UUID] | None = None) -> Iter
     return (_admit_pool(pool_id, now) for pool_id in sorted(pools))
 
 
+def roomy_pools(wanted: Mapping[int, int], now: datetime) -> set[int]:
+    """Those of the pools that have room for so many new runs, with nobody waiting before them.
+
+    For a claim, whose runs need not queue then. The pools stay locked until its commit; states are locked before pools,
+    as nobody who holds a pool wants a state. Another database than PostgreSQL may count in a snapshot that is older
+    than the lock, so there the runs queue.
+    """
+    alias = ledger_alias()
+    if not wanted or not is_postgresql(alias):
+        return set()
+    pools = Pool.objects.using(alias).filter(AnyOf("pk", wanted)).order_by("pk")
+    ceilings = dict(_locked(pools).values_list("pk", "max_concurrent"))
+    if not ceilings:
+        return set()
+    waiting = set(_queue(now).filter(AnyOf("pool_id", ceilings)).values_list("pool_id", flat=True).distinct())
+    runs = RoutineRun.objects.using(alias).filter(AnyOf("pool_id", ceilings), status__in=sorted(ACTIVE))
+    admitted = runs.filter(admitted_at__isnull=False).values_list("pool_id")
+    in_flight: dict[int, int] = dict(admitted.annotate(Count("pk")).order_by())
+    return {
+        pool_id
+        for pool_id, ceiling in ceilings.items()
+        if pool_id not in waiting and ceiling - in_flight.get(pool_id, 0) >= wanted[pool_id]
+    }
+
+
 def _admit_pool(pool_id: int, now: datetime) -> list[Message]:
     alias = ledger_alias()
-    skip_locked = connections[alias].features.has_select_for_update_skip_locked
     with transaction.atomic(using=alias):
         limit_waits(alias)
         # Whoever holds the lock is counting already, and will see what is here.
-        pool = Pool.objects.using(alias).select_for_update(skip_locked=skip_locked).filter(pk=pool_id).first()
+        pool = _locked(Pool.objects.using(alias).all()).filter(pk=pool_id).first()
         room = 0 if pool is None else pool.max_concurrent - _in_flight(pool_id)
         chosen = _first_in_rank(pool_id, room, now) if room > 0 else []
         return _let_through(chosen, now)
+
+
+def _locked(pools: QuerySet[Pool]) -> QuerySet[Pool]:
+    """Room is counted under this lock. One on the key would keep everybody from writing runs of the pool meanwhile."""
+    features = connections[ledger_alias()].features
+    return pools.select_for_update(
+        skip_locked=features.has_select_for_update_skip_locked, no_key=features.has_select_for_no_key_update
+    )
 
 
 def _in_flight(pool_id: int) -> int:

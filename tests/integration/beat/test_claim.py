@@ -80,7 +80,7 @@ def test_forbid_skips_a_slot_that_finds_its_routine_active():
 
 
 def test_a_pooled_run_waits_in_its_pool():
-    """The claim never lets a pooled run through by itself."""
+    """Where there is not room for all, the claim lets none through: rank decides which."""
     Pool.objects.create(name="db", max_concurrent=1)
     for name in ("a", "b"):
         service.create_routine(name, task=TASK, every="10s", pool="db")
