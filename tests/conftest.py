@@ -6,6 +6,7 @@ import atexit
 import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import redis
@@ -60,6 +61,20 @@ def database() -> str:
 
 def asks_only_for_unit_tests(config: pytest.Config) -> bool:
     return all("tests/unit" in os.path.abspath(argument.split("::")[0]) for argument in config.args)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The test database; who is still connected to it in the end (a thread's connection, say) does not keep it."""
+    from django.db import connection
+
+    yield
+    with django_db_blocker.unblock():
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                others = "datname = current_database() AND pid <> pg_backend_pid()"
+                cursor.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
+        connection.close()
 
 
 @pytest.fixture
