@@ -8,7 +8,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """`current_run`, for task code; not imported before Django is set up."""
     if name == "current_run":
-        from routines_app.protocol.current import current_run
+        from routines_app.protocol.run.current import current_run
 
         return current_run
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

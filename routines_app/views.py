@@ -24,7 +24,7 @@ from routines_app import service
 from routines_app.core.errors import InvalidValue, NotAllowed, NotFound, RoutineError
 from routines_app.masks import masked
 from routines_app.models import RoutineRun
-from routines_app.verbs.lookup import is_id
+from routines_app.verbs.checking.lookup import is_id
 
 MOST_RUNS = 100
 STATUS_CODES: dict[type[RoutineError], int] = {NotFound: 404, NotAllowed: 409}

@@ -17,7 +17,7 @@ from routines_app.admin.verb_pages import CHOSEN, ask_for_many, refuse
 from routines_app.admin.verbs import VERBS, Verb
 from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
-from routines_app.verbs.lookup import is_id
+from routines_app.verbs.checking.lookup import is_id
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin

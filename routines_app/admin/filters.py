@@ -16,7 +16,7 @@ from routines_app.admin.run_facts import oldest_id
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Routine, RoutineRun
 from routines_app.models.choices import choices_of
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 
 LATE = timedelta(minutes=1)
 REASON_DAYS = 3

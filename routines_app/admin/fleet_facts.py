@@ -16,8 +16,8 @@ from routines_app.admin.pools import in_flight
 from routines_app.admin.run_facts import created_at, late_seconds, oldest_id
 from routines_app.core.words import RoutineStatus, RunStatus
 from routines_app.models import Node, Pool, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
-from routines_app.protocol.database import ledger_alias
-from routines_app.verbs.runs import LARGE
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.verbs.list_runs import LARGE
 
 ROWS = 20
 SAMPLE = 5_000  # rows that are looked at for the lateness of the last hour; the newest ones

@@ -13,7 +13,7 @@ from routines_app.admin.verb_forms import LocalMomentField
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import TriggerKind
 from routines_app.models import Routine
-from routines_app.verbs import validation
+from routines_app.verbs.checking import validation
 
 OWN_FIELDS = ("change_reason", "read_version")
 TRIGGER_FIELDS = ("trigger_kind", "cron", "interval_ms")

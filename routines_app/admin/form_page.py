@@ -20,7 +20,7 @@ from routines_app.admin.markup import code_block
 from routines_app.admin.masks import masked_json
 from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
-from routines_app.verbs import validation
+from routines_app.verbs.checking import validation
 
 FIELDSETS: list[Any] = [
     (None, {"fields": ["name", "description", "tags", "group"]}),

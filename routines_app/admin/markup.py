@@ -10,7 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from routines_app.admin.phrases import ago_or_in, clock_time
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 
 NOTHING = format_html('<span class="rt-quiet">{}</span>', "—")
 

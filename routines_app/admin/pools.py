@@ -16,7 +16,7 @@ from routines_app.admin.lookups import OwnFiltersOnly
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.transitions import ACTIVE
 from routines_app.models import Pool, RoutineRun
-from routines_app.protocol.database import ledger_alias, on_commit
+from routines_app.protocol.ledger.database import ledger_alias, on_commit
 
 
 def in_flight() -> dict[int, int]:

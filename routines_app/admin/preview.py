@@ -29,12 +29,12 @@ from routines_app.core.triggers import (
 )
 from routines_app.core.words import TriggerKind
 from routines_app.models import Routine
-from routines_app.protocol import clock
-from routines_app.protocol.pausing import last_left_behind
-from routines_app.protocol.planning import anchor_of, trigger_of
-from routines_app.verbs.lookup import is_id
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.plan.pausing import last_left_behind
+from routines_app.protocol.plan.planning import anchor_of, trigger_of
+from routines_app.verbs.checking.lookup import is_id
+from routines_app.verbs.checking.validation import FIELDS
 from routines_app.verbs.update import kept_last_slot
-from routines_app.verbs.validation import FIELDS
 
 FIRES = 10
 WEEK = timedelta(days=7)

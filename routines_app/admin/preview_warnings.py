@@ -13,8 +13,8 @@ from routines_app.admin.recent import recent_runs
 from routines_app.core.triggers import CronTrigger, ManualTrigger, Trigger, next_slot, slots_between
 from routines_app.core.words import ConcurrencyPolicy
 from routines_app.models import Node, Role, Routine
-from routines_app.protocol.database import ledger_alias
-from routines_app.verbs.tasks import registered_tasks
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.verbs.checking.known_tasks import registered_tasks
 
 GONE_AFTER = timedelta(minutes=3)  # three silent reports
 LOOKED_AT = 50  # fires whose distance is compared with the usual duration

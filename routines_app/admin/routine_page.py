@@ -29,8 +29,8 @@ from routines_app.core.errors import RoutineError
 from routines_app.core.words import RoutineStatus
 from routines_app.masks import masked
 from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChange
-from routines_app.protocol import clock
-from routines_app.verbs.runs import LARGE
+from routines_app.protocol.ledger import clock
+from routines_app.verbs.list_runs import LARGE
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin

@@ -25,7 +25,7 @@ from routines_app.admin.verb_forms import VerbForm
 from routines_app.core.errors import RoutineError
 from routines_app.masks import masked, masked_line
 from routines_app.models import RoutineRun, RunLog
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 
 if TYPE_CHECKING:
     from routines_app.admin.runs import RunAdmin

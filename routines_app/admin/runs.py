@@ -21,7 +21,7 @@ from routines_app.admin.paging import CappedPaginator
 from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.run_facts import lateness_of, length_of, run_url
 from routines_app.models import RoutineRun
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 
 HEAVY = ("args", "kwargs", "result", "error", "traceback", "progress")
 

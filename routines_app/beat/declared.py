@@ -19,7 +19,7 @@ from routines_app.conf import get_settings
 from routines_app.coordination.redis_client import client, key
 from routines_app.core.errors import RoutineError
 from routines_app.models import DECLARED_IN_DATABASE
-from routines_app.verbs.declared import archive_undeclared, declare_routine, note_declared
+from routines_app.verbs.declare import archive_undeclared, declare_routine, note_declared
 
 logger = logging.getLogger(__name__)
 

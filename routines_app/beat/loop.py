@@ -22,12 +22,14 @@ from routines_app.beat.sender import Sender
 from routines_app.conf import get_settings
 from routines_app.coordination import wakeups
 from routines_app.coordination.envelope import Message
-from routines_app.protocol import clock, dispatch, nodes, reconcile
-from routines_app.protocol.claim import claim_due
-from routines_app.protocol.database import ledger_alias
-from routines_app.protocol.due import next_due_at
-from routines_app.protocol.orphans import Observer
-from routines_app.protocol.pool_room import admit_each_pool
+from routines_app.protocol.claim.claim import claim_due
+from routines_app.protocol.claim.due import next_due_at
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.publish import outbox as dispatch
+from routines_app.protocol.publish.pools import admit_each_pool
+from routines_app.protocol.upkeep import nodes, reconcile
+from routines_app.protocol.upkeep.orphans import Observer
 from routines_app.verbs.replan import replan_forgotten
 
 logger = logging.getLogger(__name__)

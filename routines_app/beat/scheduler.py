@@ -8,7 +8,7 @@ from celery.beat import Scheduler
 
 from routines_app.beat.loop import BeatLoop
 from routines_app.conf import get_settings
-from routines_app.protocol.database import keep_connection, ledger_alias
+from routines_app.protocol.ledger.database import keep_connection, ledger_alias
 
 
 class RoutinesScheduler(Scheduler):

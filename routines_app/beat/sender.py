@@ -15,8 +15,8 @@ from celery.app import app_or_default
 from django.db import connections
 
 from routines_app.coordination.envelope import Message
-from routines_app.protocol.database import ledger_alias
-from routines_app.protocol.eager import is_eager
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.publish.eager import is_eager
 
 BATCHES_AHEAD = 1  # claimed and waiting: more would only make other beats think that nobody publishes them
 

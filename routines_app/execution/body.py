@@ -21,8 +21,8 @@ from routines_app.execution import retries
 from routines_app.execution.call import Call, call_task
 from routines_app.execution.live import LiveRun
 from routines_app.execution.stops import Stop
-from routines_app.protocol.outcome import Outcome, cancelled, failed, succeeded
-from routines_app.protocol.texts import error_text, exception_names, result_json, traceback_text
+from routines_app.protocol.record.outcome import Outcome, cancelled, failed, succeeded
+from routines_app.protocol.record.texts import error_text, exception_names, result_json, traceback_text
 
 logger = logging.getLogger(__name__)
 

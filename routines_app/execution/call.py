@@ -24,7 +24,7 @@ from kombu.utils.uuid import uuid
 from routines_app.execution import retries
 from routines_app.execution.live import LiveRun
 from routines_app.execution.stops import Stop
-from routines_app.protocol.current import CurrentRun, set_current
+from routines_app.protocol.run.current import CurrentRun, set_current
 
 logger = logging.getLogger(__name__)
 

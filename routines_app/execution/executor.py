@@ -28,11 +28,11 @@ from routines_app.execution.heart import write_lines
 from routines_app.execution.interrupts import MainThreadInterrupter, interrupter, is_pool_child, shield
 from routines_app.execution.live import LiveRun
 from routines_app.execution.watchdog import watchdog
-from routines_app.protocol import events
-from routines_app.protocol.finish import Finish, Lost, finish
-from routines_app.protocol.outcome import Outcome, failed
-from routines_app.protocol.start import Expired, NotOurs, Refused, Retired, Start, Started, start
-from routines_app.protocol.texts import error_text, exception_names
+from routines_app.protocol.end.finish import Finish, Lost, finish
+from routines_app.protocol.record import events
+from routines_app.protocol.record.outcome import Outcome, failed
+from routines_app.protocol.record.texts import error_text, exception_names
+from routines_app.protocol.run.start import Expired, NotOurs, Refused, Retired, Start, Started, start
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from routines_app.coordination import wakeups
 from routines_app.execution.companion import Companion
 from routines_app.execution.live import LiveRun
 from routines_app.execution.stops import Stop, stop_of
-from routines_app.protocol.heartbeat import Pulse, beat_heart, look, write_log
+from routines_app.protocol.run.heartbeat import Pulse, beat_heart, look, write_log
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from typing import Any
 from routines_app.conf import get_settings
 from routines_app.execution.interrupts import Interrupter
 from routines_app.execution.stops import Stop
-from routines_app.protocol.facts import RunFacts
-from routines_app.protocol.finish import give_lease_back
+from routines_app.protocol.end.finish import give_lease_back
+from routines_app.protocol.record.facts import RunFacts
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from routines_app.conf import get_settings
 from routines_app.coordination.envelope import EXECUTE_TASK
 from routines_app.execution.background import drain, in_background
 from routines_app.models import Role
-from routines_app.protocol.database import keep_connection
-from routines_app.protocol.nodes import NodeReport, forget_node, report_node
+from routines_app.protocol.ledger.database import keep_connection
+from routines_app.protocol.upkeep.nodes import NodeReport, forget_node, report_node
 
 logger = logging.getLogger(__name__)
 

@@ -22,11 +22,11 @@ from routines_app.execution.executor import SHUTDOWN_SIGNAL
 from routines_app.execution.stops import Stop
 from routines_app.execution.watchdog import watchdog
 from routines_app.models import RoutineRun
-from routines_app.protocol import clock
-from routines_app.protocol.database import ledger_alias
-from routines_app.protocol.finish import close_run
-from routines_app.protocol.outcome import Outcome, cancelled, failed
-from routines_app.protocol.start import hand_back
+from routines_app.protocol.end.finish import close_run
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.record.outcome import Outcome, cancelled, failed
+from routines_app.protocol.run.start import hand_back
 
 logger = logging.getLogger(__name__)
 

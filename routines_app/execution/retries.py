@@ -13,8 +13,8 @@ from typing import Any
 from celery.app.task import Task
 from celery.exceptions import Retry
 
-from routines_app.protocol.current import current_run
-from routines_app.verbs import arguments
+from routines_app.protocol.run.current import current_run
+from routines_app.verbs.checking import arguments
 
 MARK = "_routines_retry"
 

@@ -26,7 +26,7 @@ from routines_app.execution.heart import Heart
 from routines_app.execution.live import LiveRun
 from routines_app.execution.renewal import Renewal
 from routines_app.execution.stops import Stop
-from routines_app.protocol.finish import finish, mark_overdue
+from routines_app.protocol.end.finish import finish, mark_overdue
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from routines_app.models import Routine
-from routines_app.verbs.lookup import find_routine
+from routines_app.verbs.checking.lookup import find_routine
 
 register = template.Library()
 

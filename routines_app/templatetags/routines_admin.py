@@ -12,7 +12,7 @@ from routines_app.admin.charts import sparkline
 from routines_app.admin.recent import Recent
 from routines_app.core.durations import format_duration
 from routines_app.models import RoutineRun
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 
 register = template.Library()
 

@@ -10,13 +10,13 @@ from routines_app.core.errors import NotAllowed
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import Reason, RoutineStatus, RunStatus
 from routines_app.models import ChangeKind, Routine, RoutineRun
-from routines_app.protocol.database import ledger_alias
-from routines_app.protocol.endings import end_pending
-from routines_app.protocol.pausing import leave_behind
-from routines_app.protocol.planning import replan
+from routines_app.protocol.end.unstarted import end_pending
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.plan.pausing import leave_behind
+from routines_app.protocol.plan.planning import replan
 from routines_app.verbs import family
+from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.editing import Edit, editing, refuse_move
-from routines_app.verbs.lookup import RoutineRef, find_routine
 from routines_app.verbs.update import owed_reason
 
 DELETE_BATCH = 1_000  # rows per transaction: short locks, steady progress

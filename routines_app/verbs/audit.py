@@ -22,8 +22,8 @@ from routines_app.core.durations import parse_duration
 from routines_app.core.keys import EPOCH
 from routines_app.core.words import RoutineStatus, Source
 from routines_app.models import ChangeKind, Routine, RoutineRun, ScheduleChange
-from routines_app.protocol import clock
-from routines_app.protocol.database import ledger_alias
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs.audit_slots import check_coverage, is_passed_over
 
 READ_AT_ONCE = 500  # routines whose rows are in memory together

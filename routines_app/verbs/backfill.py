@@ -11,11 +11,11 @@ from routines_app.core.keys import backfill_key
 from routines_app.core.triggers import INSTANT, IntervalTrigger, ManualTrigger, Trigger, slots_between
 from routines_app.core.words import ConcurrencyPolicy, RoutineStatus, RunTrigger
 from routines_app.models import Routine, RoutineRun
-from routines_app.protocol.database import ledger_alias
-from routines_app.protocol.planning import trigger_of
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.plan.planning import trigger_of
+from routines_app.verbs.checking.lookup import RoutineRef
+from routines_app.verbs.checking.rules import moment
 from routines_app.verbs.editing import Edit, editing
-from routines_app.verbs.lookup import RoutineRef
-from routines_app.verbs.rules import moment
 
 MAX_SLOTS = 10_000  # one batch; more is asked for in several
 

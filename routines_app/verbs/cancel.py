@@ -14,11 +14,12 @@ from routines_app.coordination.wakeups import stop_runs, wake_beats
 from routines_app.core.errors import NotAllowed
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
-from routines_app.protocol import clock, overlap
-from routines_app.protocol.database import ledger_alias, on_commit
-from routines_app.protocol.endings import end_pending
+from routines_app.protocol.end import overlap
+from routines_app.protocol.end.unstarted import end_pending
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.database import ledger_alias, on_commit
+from routines_app.verbs.checking.lookup import RunRef, find_run
 from routines_app.verbs.editing import REASON, locked_state
-from routines_app.verbs.lookup import RunRef, find_run
 
 
 def cancel_run(run: RunRef, *, reason: str = "", actor: str = "") -> RoutineRun:

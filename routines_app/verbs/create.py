@@ -10,12 +10,12 @@ from django.db import IntegrityError, transaction
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.errors import DuplicateName
 from routines_app.models import DECLARED_IN_DATABASE, ChangeKind, Routine, RoutineState
-from routines_app.protocol import clock
-from routines_app.protocol.database import ledger_alias, on_commit
-from routines_app.protocol.planning import replan
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.database import ledger_alias, on_commit
+from routines_app.protocol.plan.planning import replan
 from routines_app.verbs import family
+from routines_app.verbs.checking.validation import clean_new
 from routines_app.verbs.editing import ACTOR, REASON, Edit
-from routines_app.verbs.validation import clean_new
 
 
 def create_routine(

@@ -15,10 +15,11 @@ from routines_app.core.errors import NotAllowed
 from routines_app.core.transitions import can_change
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine, RoutineState
-from routines_app.protocol import changes, clock
-from routines_app.protocol.database import ledger_alias, on_commit
-from routines_app.verbs.lookup import RoutineRef, find_routine
-from routines_app.verbs.rules import Text
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.database import ledger_alias, on_commit
+from routines_app.protocol.record import changes
+from routines_app.verbs.checking.lookup import RoutineRef, find_routine
+from routines_app.verbs.checking.rules import Text
 
 ACTOR = Text(longest=255)
 REASON = Text(longest=2_000, lines=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from routines_app.core.errors import InvalidValue
 from routines_app.models import Routine
-from routines_app.protocol.database import ledger_alias
+from routines_app.protocol.ledger.database import ledger_alias
 
 MAX_DEPTH = 50  # far beyond any real tree, and an end to every walk
 

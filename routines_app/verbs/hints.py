@@ -8,12 +8,12 @@ from typing import Any
 from routines_app.core.errors import InvalidValue, NotAllowed
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine
-from routines_app.protocol.pausing import plan_slots
-from routines_app.protocol.unfired import skip_passed_over
+from routines_app.protocol.plan.pausing import plan_slots
+from routines_app.protocol.plan.unfired import skip_passed_over
+from routines_app.verbs.checking.lookup import RoutineRef
+from routines_app.verbs.checking.rules import DAY, SECOND, Duration, moment
+from routines_app.verbs.checking.validation import INTERVAL
 from routines_app.verbs.editing import Edit, editing
-from routines_app.verbs.lookup import RoutineRef
-from routines_app.verbs.rules import DAY, SECOND, Duration, moment
-from routines_app.verbs.validation import INTERVAL
 
 TTL = Duration(least=SECOND, most=366 * DAY)
 HINT_FIELDS = ("hint_interval_ms", "hint_next_at", "hint_expires_at", "hint_reason")

@@ -8,13 +8,13 @@ from routines_app.core.errors import InvalidValue, NotAllowed
 from routines_app.core.triggers import Span
 from routines_app.core.words import CatchUpPolicy, RoutineStatus
 from routines_app.models import ChangeKind, Routine
-from routines_app.protocol import clock
-from routines_app.protocol.pausing import end_pause, hold_runs
-from routines_app.protocol.planning import fault_of, replan
-from routines_app.protocol.unfired import unfired
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.plan.pausing import end_pause, hold_runs
+from routines_app.protocol.plan.planning import fault_of, replan
+from routines_app.protocol.plan.unfired import unfired
+from routines_app.verbs.checking.lookup import RoutineRef, find_routine
+from routines_app.verbs.checking.rules import Word, moment
 from routines_app.verbs.editing import Edit, editing, refuse_move
-from routines_app.verbs.lookup import RoutineRef, find_routine
-from routines_app.verbs.rules import Word, moment
 
 RELEASE = Word(CatchUpPolicy)
 

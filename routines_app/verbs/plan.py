@@ -13,11 +13,11 @@ from routines_app.core.governor import PlanState, effective_interval_ms, plan_ne
 from routines_app.core.triggers import INSTANT, IntervalTrigger, count_between
 from routines_app.core.words import RoutineStatus, Source
 from routines_app.models import RoutineState
-from routines_app.protocol import clock
-from routines_app.protocol.database import ledger_alias
-from routines_app.protocol.planning import anchor_of, plan_from_now, plan_state
-from routines_app.verbs.lookup import RoutineRef, find_routine
-from routines_app.verbs.rules import SECOND, YEAR, Duration, Integer, moment
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.plan.planning import anchor_of, plan_from_now, plan_state
+from routines_app.verbs.checking.lookup import RoutineRef, find_routine
+from routines_app.verbs.checking.rules import SECOND, YEAR, Duration, Integer, moment
 
 HORIZON = Duration(least=SECOND, most=10 * YEAR)
 LIMIT = Integer(least=1, most=100_000)

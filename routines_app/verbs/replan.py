@@ -8,12 +8,12 @@ from django.db.models import Q
 
 from routines_app.core.words import Reason, RoutineStatus, Source, TriggerKind
 from routines_app.models import ChangeKind, Routine
-from routines_app.protocol.database import ledger_alias
-from routines_app.protocol.pausing import leave_behind, plan_slots, release_held_runs
-from routines_app.protocol.planning import fingerprint_of
-from routines_app.protocol.unfired import skip_passed_over
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.plan.pausing import leave_behind, plan_slots, release_held_runs
+from routines_app.protocol.plan.planning import fingerprint_of
+from routines_app.protocol.plan.unfired import skip_passed_over
+from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.editing import Edit, editing
-from routines_app.verbs.lookup import RoutineRef
 
 READ_AT_ONCE = 1_000
 SLEPT = {Source.PAUSED: Reason.PAUSED, Source.PARKED: Reason.PARKED}

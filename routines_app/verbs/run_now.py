@@ -20,13 +20,14 @@ from routines_app.core.errors import NotAllowed
 from routines_app.core.keys import manual_key
 from routines_app.core.words import ConcurrencyPolicy, Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Routine, RoutineRun
-from routines_app.protocol import dispatch, overlap
-from routines_app.protocol.database import ledger_alias, on_commit
-from routines_app.protocol.endings import end_pending, tell
-from routines_app.verbs import arguments
+from routines_app.protocol.end import overlap
+from routines_app.protocol.end.unstarted import end_pending, tell
+from routines_app.protocol.ledger.database import ledger_alias, on_commit
+from routines_app.protocol.publish import outbox as dispatch
+from routines_app.verbs.checking import arguments
+from routines_app.verbs.checking.lookup import RoutineRef, RunRef, find_run
+from routines_app.verbs.checking.rules import Text
 from routines_app.verbs.editing import ACTOR, editing
-from routines_app.verbs.lookup import RoutineRef, RunRef, find_run
-from routines_app.verbs.rules import Text
 
 KEY = Text(longest=200, required=True)
 

@@ -14,15 +14,15 @@ from django.db import IntegrityError, transaction
 from routines_app.core.errors import NotAllowed, StaleVersion
 from routines_app.core.words import Reason, RoutineStatus, TriggerKind
 from routines_app.models import ChangeKind, Routine
-from routines_app.protocol.database import ledger_alias
-from routines_app.protocol.pausing import leave_behind, plan_slots
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.plan.pausing import leave_behind, plan_slots
 from routines_app.verbs import family
+from routines_app.verbs.checking.known_tasks import known_task
+from routines_app.verbs.checking.lookup import RoutineRef
+from routines_app.verbs.checking.rules import Integer
+from routines_app.verbs.checking.validation import SCHEDULE_FIELDS, clean_changes, refuse_declared
 from routines_app.verbs.create import refuse_duplicate
 from routines_app.verbs.editing import Edit, editing
-from routines_app.verbs.lookup import RoutineRef
-from routines_app.verbs.rules import Integer
-from routines_app.verbs.tasks import known_task
-from routines_app.verbs.validation import SCHEDULE_FIELDS, clean_changes, refuse_declared
 
 LEFT_BEHIND = {RoutineStatus.PAUSED: Reason.PAUSED, RoutineStatus.PARKED: Reason.PARKED}
 

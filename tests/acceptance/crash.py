@@ -59,7 +59,7 @@ def install(**_: Any) -> None:
 
 def inside_claim(point: CrashPoint) -> None:
     """Rows and states are written, the commit has not happened."""
-    from routines_app.protocol import claim
+    from routines_app.protocol.claim import claim
 
     write_states = claim.write_states
 
@@ -72,7 +72,7 @@ def inside_claim(point: CrashPoint) -> None:
 
 def before_publish(point: CrashPoint) -> None:
     """The claim is committed, nothing is in the broker."""
-    from routines_app.protocol import dispatch
+    from routines_app.protocol.publish import outbox as dispatch
 
     send = dispatch.send
 
@@ -85,7 +85,7 @@ def before_publish(point: CrashPoint) -> None:
 
 def before_stamp(point: CrashPoint) -> None:
     """The messages are in the broker, the rows do not say so."""
-    from routines_app.protocol import dispatch
+    from routines_app.protocol.publish import outbox as dispatch
 
     stamp = dispatch.stamp
 
@@ -98,7 +98,7 @@ def before_stamp(point: CrashPoint) -> None:
 
 def before_start(point: CrashPoint) -> None:
     """The worker has taken the message, and acknowledged it; the row is still PENDING."""
-    from routines_app.protocol import start as module
+    from routines_app.protocol.run import start as module
 
     start = module.start
 
@@ -111,7 +111,7 @@ def before_start(point: CrashPoint) -> None:
 
 def before_finish(point: CrashPoint) -> None:
     """The body has returned; the ledger does not know it."""
-    from routines_app.protocol import finish as module
+    from routines_app.protocol.end import finish as module
 
     finish = module.finish
 
@@ -144,7 +144,8 @@ POINTS: dict[str, Callable[[CrashPoint], None]] = {
 
 def miss_messages_after(first: timedelta) -> None:
     """Be impatient: the first look at a message that may be lost is usually after 45 s."""
-    from routines_app.protocol import dispatch, lost_messages
+    from routines_app.protocol.publish import outbox as dispatch
+    from routines_app.protocol.upkeep import lost_messages
 
     dispatch.LOST_AFTER = lost_messages.FIRST_LOOK = first
 

@@ -35,7 +35,7 @@ def write_line(**facts: Any) -> None:
 
 def run_facts() -> dict[str, Any]:
     """What the task can know about its own run; empty when it was not started by a routine."""
-    from routines_app.protocol.current import current_run
+    from routines_app.protocol.run.current import current_run
 
     run = current_run()
     if run is None:
@@ -191,7 +191,7 @@ def fail_unpicklable() -> NoReturn:
 @shared_task
 def progressing(steps: int = 5, seconds: float = 1.0) -> int:
     """Reports progress and log lines while it works."""
-    from routines_app.protocol.current import current_run
+    from routines_app.protocol.run.current import current_run
 
     run = current_run()
     with body():

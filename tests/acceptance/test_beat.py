@@ -11,7 +11,7 @@ from celery import current_app
 from routines_app import service
 from routines_app.coordination.wakeups import BEATS
 from routines_app.models import Node, Routine, RoutineRun
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.acceptance.stack import Stack
 
 TASK = "tests.acceptance.tasks.note"

@@ -13,7 +13,7 @@ from routines_app.coordination.wakeups import STOPS
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.acceptance.app import app
 from tests.acceptance.fault import Fault
 from tests.acceptance.ringing import Rung, ring, routine

@@ -11,8 +11,8 @@ from uuid import UUID
 from routines_app.coordination import leases
 from routines_app.core.keys import uuid7_int
 from routines_app.models import ChangeKind, Node, Pool, Role, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
-from routines_app.protocol import clock
-from routines_app.protocol.planning import replan
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.plan.planning import replan
 
 TASK = "tests.acceptance.tasks.note"
 MINUTE = timedelta(minutes=1)

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from routines_app import service
 from routines_app.models import Routine, RoutineRun, RoutineState
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.browser.scenes import make_routine
 
 Open = Callable[..., Page]

@@ -10,7 +10,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from routines_app.models import Routine, RoutineRun, RoutineState
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine, make_run_with_retry
 
 Open = Callable[..., Page]

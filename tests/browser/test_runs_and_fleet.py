@@ -9,7 +9,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from routines_app.models import RoutineRun, RunLog
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
 
 Open = Callable[..., Page]

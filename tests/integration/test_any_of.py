@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 from routines_app import service
 from routines_app.models import Routine, RoutineRun, RoutineState, new_run_id
-from routines_app.protocol import clock
-from routines_app.protocol.arrays import AnyOf
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.arrays import AnyOf
 
 pytestmark = pytest.mark.django_db
 

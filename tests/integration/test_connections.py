@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import connections
 
-from routines_app.protocol.database import keep_connection
+from routines_app.protocol.ledger.database import keep_connection
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,14 @@ from django.db import transaction
 
 from routines_app.coordination.envelope import Message
 from routines_app.core.words import Reason
-from routines_app.protocol import dispatch, heartbeat, lost_messages, orphans, reconcile
-from routines_app.protocol.claim import claim_due
-from routines_app.protocol.facts import RunFacts
-from routines_app.protocol.finish import Lost, finish
-from routines_app.protocol.outcome import Outcome, cancelled, failed, succeeded
-from routines_app.protocol.start import Started, start
+from routines_app.protocol.claim.claim import claim_due
+from routines_app.protocol.end.finish import Lost, finish
+from routines_app.protocol.publish import outbox as dispatch
+from routines_app.protocol.record.facts import RunFacts
+from routines_app.protocol.record.outcome import Outcome, cancelled, failed, succeeded
+from routines_app.protocol.run import heartbeat
+from routines_app.protocol.run.start import Started, start
+from routines_app.protocol.upkeep import lost_messages, orphans, reconcile
 from tests.model.world import World
 
 

@@ -16,7 +16,9 @@ import redis
 from routines_app.coordination import leases, wakeups
 from routines_app.coordination.broker import BrokerAway
 from routines_app.coordination.envelope import Message
-from routines_app.protocol import clock, dispatch, lost_messages
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.publish import outbox as dispatch
+from routines_app.protocol.upkeep import lost_messages
 
 QUEUE = "celery"
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from routines_app.core.errors import InvalidValue, RoutineError, UnknownTask
 from routines_app.core.words import CatchUpPolicy
-from routines_app.verbs import arguments, rules
-from routines_app.verbs.tasks import known_task, registered_tasks
+from routines_app.verbs.checking import arguments, rules
+from routines_app.verbs.checking.known_tasks import known_task, registered_tasks
 
 JSON = st.recursive(
     st.none()

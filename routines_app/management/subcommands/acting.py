@@ -14,7 +14,7 @@ from routines_app import service
 from routines_app.core.words import CatchUpPolicy
 from routines_app.management.subcommands.base import Subcommand, operator, shown
 from routines_app.models import Routine
-from routines_app.verbs.lookup import find_routine
+from routines_app.verbs.checking.lookup import find_routine
 
 
 class Run(Subcommand):

@@ -11,9 +11,9 @@ from routines_app.core.durations import format_duration
 from routines_app.core.words import RoutineStatus, TriggerKind
 from routines_app.management.subcommands.base import Subcommand, add_json, shown
 from routines_app.models import Node, Routine, RoutineRun, RoutineState
-from routines_app.protocol.database import ledger_alias
-from routines_app.verbs.lookup import find_routine
-from routines_app.verbs.rules import Integer
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.verbs.checking.lookup import find_routine
+from routines_app.verbs.checking.rules import Integer
 
 LIMIT = Integer(least=1, most=1_000_000)
 

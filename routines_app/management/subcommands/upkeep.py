@@ -9,8 +9,8 @@ from django.core.management.base import CommandError, CommandParser
 from routines_app import service
 from routines_app.conf import get_settings
 from routines_app.management.subcommands.base import Subcommand, operator
-from routines_app.protocol import clock
-from routines_app.protocol.prune import prune_once
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.upkeep.prune import prune_once
 
 TELL_EVERY = 1_000
 MOST_DAYS = 36_525  # a century

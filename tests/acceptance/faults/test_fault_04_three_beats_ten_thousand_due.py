@@ -8,7 +8,7 @@ import pytest
 from django.db import transaction
 
 from routines_app.models import Node, Routine, RoutineRun, RoutineState, ScheduleChange
-from routines_app.protocol.planning import fingerprint_of
+from routines_app.protocol.plan.planning import fingerprint_of
 from tests.acceptance.conftest import StackFactory
 from tests.acceptance.fault import NOTE, Fault, ready_beats
 

@@ -9,7 +9,7 @@ import pytest
 from routines_app import service
 from routines_app.coordination.broker import broker
 from routines_app.models import RoutineRun
-from routines_app.protocol.messages import messages_of
+from routines_app.protocol.record.messages import messages_of
 from tests.acceptance.fault import NOTE, Fault
 from tests.acceptance.faults.test_fault_03_beat_killed_before_stamp import low_priority
 from tests.acceptance.stack import Stack

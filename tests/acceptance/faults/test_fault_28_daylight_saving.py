@@ -13,7 +13,7 @@ from django.db import connection
 
 from routines_app import service
 from routines_app.models import Routine, RoutineRun, RoutineState
-from routines_app.protocol import claim
+from routines_app.protocol.claim import claim
 from tests.acceptance.fault import NOTE, Fault
 from tests.acceptance.stack import Stack
 

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 
 Login = Callable[..., Client]
 

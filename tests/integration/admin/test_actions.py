@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from routines_app import service
 from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChange
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.browser.scenes import make_routine
 from tests.integration.admin.pages import act, last_entry, list_url, overview_url, told, verb_url
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 from routines_app.admin import fleet_facts, upcoming
 from routines_app.core.triggers import CronTrigger, slots_between
 from routines_app.models import Routine
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine, make_run
 
 MAY = datetime(2027, 5, 1, 0, 17, tzinfo=UTC)

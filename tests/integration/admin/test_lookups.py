@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine
 
 

@@ -12,7 +12,7 @@ from redis.exceptions import ConnectionError as RedisAway
 from routines_app import service
 from routines_app.coordination import leases
 from routines_app.models import Routine, RoutineRun, RoutineState
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine, make_run
 from tests.integration.admin.conftest import Login
 from tests.integration.admin.pages import overview_url, run_url, told, verb_url

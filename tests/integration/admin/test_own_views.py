@@ -11,7 +11,7 @@ from django.test import Client, RequestFactory
 from pytest_django import Settings
 
 from routines_app.models import Routine, RoutineRun
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine
 from tests.integration.admin.conftest import Login
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from routines_app import service
 from routines_app.admin.verbs import VERBS
 from routines_app.models import Pool, Routine, RoutineRun
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
 from tests.integration.admin.conftest import Login
 from tests.integration.admin.pages import act, list_url, overview_url, run_url, verb_url

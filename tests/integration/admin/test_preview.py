@@ -13,7 +13,7 @@ from routines_app import service
 from routines_app.admin.daylight import daylight_warnings
 from routines_app.core.triggers import CronTrigger
 from routines_app.models import Node, Routine, RoutineState
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine
 
 BASE = {

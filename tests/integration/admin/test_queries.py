@@ -16,7 +16,7 @@ from routines_app.admin import recent
 from routines_app.admin.paging import COUNTED_AT_MOST, CappedPaginator
 from routines_app.coordination import leases
 from routines_app.models import Pool, Routine, RoutineRun
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
 from tests.integration.admin.pages import list_url, overview_url, run_url
 

@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from routines_app.masks import MASK
 from routines_app.models import Routine, RoutineRun, RunLog
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine
 from tests.integration.admin.conftest import Login
 from tests.integration.admin.pages import run_url, verb_url

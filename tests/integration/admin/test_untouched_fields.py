@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from routines_app.admin.preview import read_draft
 from routines_app.models import Routine, ScheduleChange
-from routines_app.protocol import clock
-from routines_app.protocol.planning import trigger_of
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.plan.planning import trigger_of
 from tests.browser.scenes import make_routine
 from tests.integration.admin.pages import last_entry
 from tests.integration.admin.test_form import change_url, form_of, save, typed

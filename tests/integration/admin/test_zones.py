@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from routines_app.models import Routine
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 from tests.browser.scenes import make_routine
 from tests.integration.admin.pages import last_entry, told, verb_url
 from tests.integration.admin.test_form import change_url

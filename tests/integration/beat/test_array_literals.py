@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from routines_app.protocol.arrays import array_literal
+from routines_app.protocol.ledger.arrays import array_literal
 
 pytestmark = [
     pytest.mark.django_db,

@@ -8,10 +8,10 @@ import pytest
 
 from routines_app import service
 from routines_app.models import Pool, Routine, RoutineRun
-from routines_app.protocol import clock
-from routines_app.protocol.dispatch import admit_pools, dispatch_waiting, stamp
-from routines_app.protocol.overlap import READ_PER_KIND, active_runs
-from routines_app.protocol.waiting import LOOK_LATER
+from routines_app.protocol.end.overlap import READ_PER_KIND, active_runs
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.publish.judge import LOOK_LATER
+from routines_app.protocol.publish.outbox import admit_pools, dispatch_waiting, stamp
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,7 +10,8 @@ from routines_app import service
 from routines_app.beat.loop import Chore
 from routines_app.coordination.envelope import Message
 from routines_app.models import RoutineRun
-from routines_app.protocol import claim, clock
+from routines_app.protocol.claim import claim
+from routines_app.protocol.ledger import clock
 from tests.integration.beat.test_claim import TASK, rewind
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from routines_app import service
 from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChange
-from routines_app.protocol import clock
-from routines_app.protocol.claim import claim_due
-from routines_app.protocol.planning import fingerprint_of
+from routines_app.protocol.claim.claim import claim_due
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.plan.planning import fingerprint_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

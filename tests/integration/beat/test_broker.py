@@ -7,9 +7,9 @@ from celery import current_app
 
 from routines_app import service
 from routines_app.models import RoutineRun
-from routines_app.protocol import clock
-from routines_app.protocol.claim import claim_due
-from routines_app.protocol.dispatch import send
+from routines_app.protocol.claim.claim import claim_due
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.publish.outbox import send
 from tests.integration.beat.test_claim import TASK, rewind
 
 pytestmark = pytest.mark.django_db(transaction=True)

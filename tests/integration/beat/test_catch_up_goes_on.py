@@ -10,9 +10,10 @@ from django.db import connections
 from routines_app import service
 from routines_app.core.words import Source
 from routines_app.models import RoutineRun, RoutineState
-from routines_app.protocol import clock, reconcile
-from routines_app.protocol.continuation import continue_after
-from routines_app.protocol.database import is_postgresql
+from routines_app.protocol.end.catch_up import continue_after
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.database import is_postgresql
+from routines_app.protocol.upkeep import reconcile
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,9 +8,9 @@ import pytest
 
 from routines_app import service
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState
-from routines_app.protocol import clock
-from routines_app.protocol.claim import claim_due
-from routines_app.protocol.dispatch import admit_pools
+from routines_app.protocol.claim.claim import claim_due
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.publish.outbox import admit_pools
 from routines_app.verbs.replan import replan_forgotten
 
 pytestmark = pytest.mark.django_db(transaction=True)

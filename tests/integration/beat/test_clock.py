@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection, transaction
 
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,7 +14,7 @@ from routines_app.beat.declared import Declarations
 from routines_app.core.errors import InvalidValue
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Routine
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

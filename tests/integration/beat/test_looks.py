@@ -16,8 +16,8 @@ from routines_app.beat import loop
 from routines_app.beat.loop import BUSY_SECONDS, MIN_SLEEP_SECONDS, BeatLoop
 from routines_app.coordination.broker import broker
 from routines_app.models import RoutineRun
-from routines_app.protocol import clock
-from routines_app.protocol.claim import ClaimReport, claim_due
+from routines_app.protocol.claim.claim import ClaimReport, claim_due
+from routines_app.protocol.ledger import clock
 from tests.integration.beat.test_claim import TASK, rewind
 
 WAKE_UP_SECONDS = 0.001

@@ -10,8 +10,9 @@ import pytest
 from routines_app import service
 from routines_app.coordination.envelope import Message
 from routines_app.models import RoutineRun
-from routines_app.protocol import clock, lost_messages
-from routines_app.protocol.lost_messages import FIRST_LOOK, LATE_LOOK, republish_lost
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.upkeep import lost_messages
+from routines_app.protocol.upkeep.lost_messages import FIRST_LOOK, LATE_LOOK, republish_lost
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,9 +7,9 @@ from django.db import connection
 
 from routines_app import service
 from routines_app.models import Pool, RoutineRun
-from routines_app.protocol import clock
-from routines_app.protocol.claim import ClaimReport, claim_due
-from routines_app.protocol.pool_room import admit_pools
+from routines_app.protocol.claim.claim import ClaimReport, claim_due
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.publish.pools import admit_pools
 from tests.integration.beat.test_claim import TASK, rewind
 
 pytestmark = [

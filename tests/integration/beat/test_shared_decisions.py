@@ -14,13 +14,16 @@ from routines_app.core import firing
 from routines_app.core.jitter import jitter_ms
 from routines_app.core.keys import slot_key
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState
-from routines_app.protocol import claim_decision, clock, firings, shared_decisions
-from routines_app.protocol.claim import claim_due
-from routines_app.protocol.claim_decision import Claimed
-from routines_app.protocol.due import DueRow, take_due
-from routines_app.protocol.firings import Firings
-from routines_app.protocol.overlap import active_runs
-from routines_app.protocol.shared_decisions import Decisions
+from routines_app.protocol.claim import alike as shared_decisions
+from routines_app.protocol.claim import decide as claim_decision
+from routines_app.protocol.claim import firings
+from routines_app.protocol.claim.alike import Decisions
+from routines_app.protocol.claim.claim import claim_due
+from routines_app.protocol.claim.decide import Claimed
+from routines_app.protocol.claim.due import DueRow, take_due
+from routines_app.protocol.claim.firings import Firings
+from routines_app.protocol.end.overlap import active_runs
+from routines_app.protocol.ledger import clock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

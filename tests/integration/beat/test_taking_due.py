@@ -13,9 +13,10 @@ from django.db import connection, transaction
 
 from routines_app import service
 from routines_app.models import Routine, RoutineRun, RoutineState
-from routines_app.protocol import clock, due
-from routines_app.protocol.database import fast_rows, sql
-from routines_app.protocol.due import DueRow, take_due
+from routines_app.protocol.claim import due
+from routines_app.protocol.claim.due import DueRow, take_due
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.database import fast_rows, sql
 from tests.processes import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,12 +12,12 @@ from django.test.utils import CaptureQueriesContext
 from routines_app import service
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState
-from routines_app.protocol import clock
-from routines_app.protocol import waiting as outbox
-from routines_app.protocol.dispatch import admit_pools, dispatch_waiting
-from routines_app.protocol.overlap import cancel_pending, request_stop
-from routines_app.protocol.reconcile import release_forgotten
-from routines_app.protocol.start import Started, start
+from routines_app.protocol.end.overlap import cancel_pending, request_stop
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.publish import judge as outbox
+from routines_app.protocol.publish.outbox import admit_pools, dispatch_waiting
+from routines_app.protocol.run.start import Started, start
+from routines_app.protocol.upkeep.reconcile import release_forgotten
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,8 +8,8 @@ import pytest
 
 from routines_app import service
 from routines_app.models import Routine
-from routines_app.protocol import clock
-from routines_app.protocol.claim import claim_due
+from routines_app.protocol.claim.claim import claim_due
+from routines_app.protocol.ledger import clock
 
 NOTE = "tests.acceptance.tasks.note"
 

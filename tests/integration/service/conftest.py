@@ -10,7 +10,7 @@ import pytest
 
 from routines_app import service
 from routines_app.models import Routine
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 
 NOTE = "tests.acceptance.tasks.note"
 MONDAY = datetime(2026, 3, 2, 10, 0, 30, tzinfo=UTC)

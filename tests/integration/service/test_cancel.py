@@ -12,7 +12,7 @@ from routines_app import service, signals
 from routines_app.coordination.wakeups import STOPS, Listener
 from routines_app.core.words import Reason, RunStatus, Source
 from routines_app.models import Routine, RoutineRun, RoutineState
-from routines_app.protocol.claim import claim_due
+from routines_app.protocol.claim.claim import claim_due
 from tests.integration.service.conftest import MONDAY, NOTE, Time
 from tests.integration.service.test_pause import waiting_run
 from tests.integration.service.test_run_now import running_run

@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 from routines_app import service
 from routines_app.core.words import RoutineStatus, RunStatus, Source
 from routines_app.models import Node, Routine, RoutineRun, RoutineState, ScheduleChange, new_run_id
-from routines_app.protocol.prune import prune_once
+from routines_app.protocol.upkeep.prune import prune_once
 from tests.integration.service.conftest import MONDAY, Time
 from tests.integration.service.test_pause import waiting_run
 
@@ -127,7 +127,7 @@ def test_prune_deletes_old_ended_runs(make: Make, monkeypatch: pytest.MonkeyPatc
         waiting_run(routine, number, id=UUID(int=old + number), **ended())
     waiting_run(routine, 7, **ended())
     now = RoutineRun.objects.order_by("-id")[0]
-    monkeypatch.setattr("routines_app.protocol.clock.now", lambda: datetime.now(UTC))
+    monkeypatch.setattr("routines_app.protocol.ledger.clock.now", lambda: datetime.now(UTC))
     assert routines("prune", "--days", "30").endswith("3 runs older than 30 days deleted\n")
     assert RoutineRun.objects.get().pk == now.pk
 

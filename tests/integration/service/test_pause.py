@@ -11,7 +11,7 @@ import pytest
 from routines_app import service, signals
 from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus, RunStatus, RunTrigger, Source
 from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState, ScheduleChange
-from routines_app.protocol.claim import claim_due
+from routines_app.protocol.claim.claim import claim_due
 from tests.integration.service.conftest import MONDAY, Time
 
 Make = Callable[..., Routine]

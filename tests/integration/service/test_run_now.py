@@ -13,9 +13,9 @@ from django.db import InterfaceError, transaction
 from routines_app import service, signals
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState
-from routines_app.protocol import dispatch
-from routines_app.protocol.finish import close_run
-from routines_app.protocol.outcome import cancelled
+from routines_app.protocol.end.finish import close_run
+from routines_app.protocol.publish import outbox as dispatch
+from routines_app.protocol.record.outcome import cancelled
 from tests.integration.service.conftest import MONDAY, NOTE, Time
 from tests.integration.service.test_pause import waiting_run
 
@@ -72,7 +72,7 @@ def test_a_request_that_is_rolled_back_leaves_neither_row_nor_message(redis_clie
 def test_a_broker_that_is_away_is_not_the_callers_problem(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The request succeeds, and the row waits for a beat."""
     from routines_app.coordination.broker import BrokerAway
-    from routines_app.protocol import dispatch
+    from routines_app.protocol.publish import outbox as dispatch
 
     class Away:
         def publish(self, messages: object) -> None:

@@ -11,8 +11,8 @@ import pytest
 from routines_app import service
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, Source, TriggerKind
 from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState, ScheduleChange
-from routines_app.protocol.planning import fingerprint_of
-from routines_app.verbs.declared import declare_routine
+from routines_app.protocol.plan.planning import fingerprint_of
+from routines_app.verbs.declare import declare_routine
 from tests.integration.service.conftest import MONDAY, NOTE, Time
 
 Make = Callable[..., Routine]

@@ -6,9 +6,9 @@ from typing import Any
 
 from routines_app.core.words import Reason
 from routines_app.models import Routine, RoutineRun, RoutineState
-from routines_app.protocol.facts import RunFacts
-from routines_app.protocol.outcome import failed
-from routines_app.protocol.start import Started, start
+from routines_app.protocol.record.facts import RunFacts
+from routines_app.protocol.record.outcome import failed
+from routines_app.protocol.run.start import Started, start
 from tests.acceptance.ringing import ring
 
 BROKEN = failed(Reason.EXCEPTION, "ValueError: no", exception_names=("ValueError", "builtins.ValueError"))

@@ -17,12 +17,12 @@ from routines_app import receivers, signals
 from routines_app.core.words import Reason, RunStatus
 from routines_app.execution.watchdog import watchdog
 from routines_app.models import Node, Role, RoutineRun
-from routines_app.protocol import events
-from routines_app.protocol.facts import RunFacts
-from routines_app.protocol.finish import finish
-from routines_app.protocol.nodes import NodeReport, forget_gone, forget_node, report_beat, report_node
-from routines_app.protocol.outcome import cancelled, failed, succeeded
-from routines_app.protocol.start import Started, start
+from routines_app.protocol.end.finish import finish
+from routines_app.protocol.record import events
+from routines_app.protocol.record.facts import RunFacts
+from routines_app.protocol.record.outcome import cancelled, failed, succeeded
+from routines_app.protocol.run.start import Started, start
+from routines_app.protocol.upkeep.nodes import NodeReport, forget_gone, forget_node, report_beat, report_node
 from tests.acceptance.ringing import ring, routine
 from tests.integration.worker.conftest import Execute
 

@@ -13,12 +13,12 @@ from django_celery_results.models import TaskResult
 from routines_app.coordination import leases
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
-from routines_app.protocol import clock
-from routines_app.protocol.ending import Ended
-from routines_app.protocol.finish import Lost, close_run, finish
-from routines_app.protocol.outcome import Outcome, cancelled, failed, succeeded
-from routines_app.protocol.overlap import request_stop
-from routines_app.protocol.start import Started, start
+from routines_app.protocol.end.finish import Lost, close_run, finish
+from routines_app.protocol.end.overlap import request_stop
+from routines_app.protocol.end.transaction import Ended
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.record.outcome import Outcome, cancelled, failed, succeeded
+from routines_app.protocol.run.start import Started, start
 from tests.acceptance.ringing import ring, routine
 from tests.integration.worker.finishing import BROKEN, begin, retry_of, row, state
 

@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from routines_app.core.words import Reason, RoutineStatus, Source
 from routines_app.models import ChangeKind, RoutineState, ScheduleChange
-from routines_app.protocol.ending import Ended
-from routines_app.protocol.finish import finish
-from routines_app.protocol.outcome import cancelled, succeeded
-from routines_app.protocol.overlap import request_stop
-from routines_app.protocol.start import Started, start
+from routines_app.protocol.end.finish import finish
+from routines_app.protocol.end.overlap import request_stop
+from routines_app.protocol.end.transaction import Ended
+from routines_app.protocol.record.outcome import cancelled, succeeded
+from routines_app.protocol.run.start import Started, start
 from tests.acceptance.ringing import ring, routine
 from tests.integration.worker.finishing import BROKEN, begin, retry_of, state
 

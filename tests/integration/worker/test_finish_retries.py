@@ -13,11 +13,11 @@ from django.utils import timezone
 from routines_app import service
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Pool, Routine, RoutineRun
-from routines_app.protocol.ending import Ended
-from routines_app.protocol.finish import Lost, finish
-from routines_app.protocol.outcome import cancelled, failed
-from routines_app.protocol.overlap import request_stop
-from routines_app.protocol.start import Started, start
+from routines_app.protocol.end.finish import Lost, finish
+from routines_app.protocol.end.overlap import request_stop
+from routines_app.protocol.end.transaction import Ended
+from routines_app.protocol.record.outcome import cancelled, failed
+from routines_app.protocol.run.start import Started, start
 from tests.acceptance.ringing import routine
 from tests.integration.worker.finishing import BROKEN, begin, retry_of, row, state
 

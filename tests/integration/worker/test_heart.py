@@ -21,11 +21,11 @@ from routines_app.execution.renewal import Renewal
 from routines_app.execution.stops import Stop
 from routines_app.execution.watchdog import SILENCE_SECONDS, Watchdog
 from routines_app.models import RoutineRun, RunLog
-from routines_app.protocol.finish import finish
-from routines_app.protocol.heartbeat import beat_heart, write_log
-from routines_app.protocol.outcome import succeeded
-from routines_app.protocol.overlap import request_stop
-from routines_app.protocol.start import Started, start
+from routines_app.protocol.end.finish import finish
+from routines_app.protocol.end.overlap import request_stop
+from routines_app.protocol.record.outcome import succeeded
+from routines_app.protocol.run.heartbeat import beat_heart, write_log
+from routines_app.protocol.run.start import Started, start
 from tests.acceptance.ringing import ring, routine
 from tests.processes import free_port, wait_for
 

@@ -16,10 +16,11 @@ from django.utils import timezone
 from routines_app.coordination import leases
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Routine, RoutineRun
-from routines_app.protocol import facts, orphans
-from routines_app.protocol.facts import RunFacts
-from routines_app.protocol.orphans import Observer, orphan_runs, orphan_silent
-from routines_app.protocol.start import Started, start
+from routines_app.protocol.record import facts
+from routines_app.protocol.record.facts import RunFacts
+from routines_app.protocol.run.start import Started, start
+from routines_app.protocol.upkeep import orphans
+from routines_app.protocol.upkeep.orphans import Observer, orphan_runs, orphan_silent
 from tests.acceptance.ringing import ring, routine
 from tests.processes import free_port
 

@@ -12,12 +12,12 @@ from django_celery_results.models import TaskResult
 
 from routines_app.core.words import Reason
 from routines_app.models import RoutineRun
-from routines_app.protocol import prepared
-from routines_app.protocol.finish import finish
-from routines_app.protocol.outcome import failed, succeeded
-from routines_app.protocol.overlap import request_stop
-from routines_app.protocol.prepared import run_statement
-from routines_app.protocol.start import Started, start
+from routines_app.protocol.end.finish import finish
+from routines_app.protocol.end.overlap import request_stop
+from routines_app.protocol.ledger import prepared
+from routines_app.protocol.ledger.prepared import run_statement
+from routines_app.protocol.record.outcome import failed, succeeded
+from routines_app.protocol.run.start import Started, start
 from tests.acceptance.ringing import ring, routine
 
 EVERYTHING = "SELECT * FROM prepared_things WHERE n = %(n)s"

@@ -18,10 +18,10 @@ from routines_app.conf import get_settings
 from routines_app.coordination import leases
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState
-from routines_app.protocol.dispatch import stamp
-from routines_app.protocol.finish import finish
-from routines_app.protocol.outcome import succeeded
-from routines_app.protocol.start import Expired, NotOurs, Refused, Retired, Started, start
+from routines_app.protocol.end.finish import finish
+from routines_app.protocol.publish.outbox import stamp
+from routines_app.protocol.record.outcome import succeeded
+from routines_app.protocol.run.start import Expired, NotOurs, Refused, Retired, Started, start
 from tests.acceptance.ringing import ring, routine
 from tests.processes import free_port
 

@@ -14,7 +14,7 @@ from routines_app.coordination import redis_client
 from routines_app.coordination.broker import broker
 from routines_app.execution import background
 from routines_app.execution.watchdog import watchdog
-from routines_app.protocol import clock
+from routines_app.protocol.ledger import clock
 
 forking = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 

@@ -1,0 +1,169 @@
+"""Claim: due routines are taken, their slots become rows, and the schedule moves on, in one transaction.
+
+The protocol, for one batch:
+
+1. `take_due` locks the states of due routines with SKIP LOCKED, so that beats share the work and never meet.
+2. For each, the core decides what fires and what is skipped; overlap is decided against the routine's active runs.
+3. The rows are inserted and the states are written: one statement each. A crash before the commit undoes all of it
+   and another beat claims the same slots; after the commit the rows are the outbox.
+4. What may go out at once is returned as messages, for the caller to publish after the commit. The rows already say
+   `publish_after = now + 1.5 s`: if nobody stamps them by then, any beat publishes them.
+
+A routine whose next fire cannot be computed is parked with the reason; all others go on.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import DatabaseError, transaction
+from django.db.models import F
+
+from routines_app.conf import get_settings
+from routines_app.coordination import wakeups
+from routines_app.coordination.envelope import Message
+from routines_app.core.triggers import Span
+from routines_app.core.words import ConcurrencyPolicy, Reason, RoutineStatus, Source
+from routines_app.models import Routine, RoutineRun
+from routines_app.protocol.claim.alike import Decisions
+from routines_app.protocol.claim.decide import Claimed, needs_active_runs
+from routines_app.protocol.claim.due import DueRow, take_due, write_states
+from routines_app.protocol.claim.new_runs import NewRun, insert_runs
+from routines_app.protocol.claim.rare import end_due_pause, park_broken, record_replans
+from routines_app.protocol.end.overlap import active_runs, request_stop
+from routines_app.protocol.end.unstarted import replace_pending, tell
+from routines_app.protocol.ledger.database import ledger_alias, on_commit
+from routines_app.protocol.ledger.timeouts import limit_waits
+from routines_app.protocol.publish.pools import roomy_pools
+
+logger = logging.getLogger(__name__)
+
+# The database ends a transaction that is idle for 5 s, and deciding is idle time: after a long outage each routine may
+# have thousands of slots to account for. What is not decided by then is claimed again.
+DECIDE_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class ClaimReport:
+    """What one claim did."""
+
+    claimed: int = 0
+    left: bool = False
+    """Some of what was locked is left for the next claim: deciding took too long."""
+    fired: int = 0
+    skipped: int = 0
+    pooled: bool = False
+    messages: list[Message] = field(default_factory=list)
+
+
+def claim_due(now: datetime, limit: int | None = None) -> ClaimReport:
+    """Claim one batch of due routines. Publish `report.messages` afterwards."""
+    with transaction.atomic(using=ledger_alias()):
+        limit_waits(ledger_alias())
+        rows = take_due(now, limit or get_settings().claim_batch)
+        return _claim(rows, now) if rows else ClaimReport()
+
+
+def _claim(rows: list[DueRow], now: datetime) -> ClaimReport:
+    active = active_runs([row.routine_id for row in rows if needs_active_runs(row, now)])
+    report = ClaimReport()
+    decisions = Decisions(now)
+    claims: list[tuple[DueRow, Claimed]] = []
+    decide_until = time.monotonic() + DECIDE_SECONDS
+    for row in rows:
+        if report.claimed and time.monotonic() > decide_until:  # always one, or nothing would ever move on
+            report.left = True
+            break
+        report.claimed += 1
+        try:
+            if row.status == RoutineStatus.PAUSED and row.next_source == Source.PAUSED:
+                end_due_pause(row, now)
+                continue
+            claims.append((row, decisions.of(row, active.get(row.routine_id, []))))
+        except DatabaseError:
+            raise
+        except Exception as error:  # one bad row must not stop the others
+            logger.exception("routine %s cannot be planned and is parked", row.name)
+            park_broken(row, error, now)
+    claims = _enter_pools(claims, now)
+    _make_room(_write(claims, report), now)
+    record_replans([(row, claimed.state) for row, claimed in claims if claimed.replanned], now)
+    return report
+
+
+def _enter_pools(claims: list[tuple[DueRow, Claimed]], now: datetime) -> list[tuple[DueRow, Claimed]]:
+    """Runs that wait for nothing but room go out at once where there is room for all of them and nobody waits."""
+    wanted = Counter(run.pool_id for _, claimed in claims for run in claimed.runs if run.waits_for_room)
+    roomy = roomy_pools({pool_id: count for pool_id, count in wanted.items() if pool_id is not None}, now)
+    if not roomy:
+        return claims
+    retry_at = now + timedelta(seconds=get_settings().publish_retry_seconds)
+
+    def entered(run: NewRun) -> NewRun:
+        if run.pool_id not in roomy or not run.waits_for_room:
+            return run
+        return run._replace(admitted_at=now, publish_after=retry_at, reason="")
+
+    return [(row, claimed._replace(runs=tuple([entered(run) for run in claimed.runs]))) for row, claimed in claims]
+
+
+def _make_room(claims: list[Claimed], now: datetime) -> None:
+    """REPLACE: what runs is asked to stop, what waits is cancelled. State locks are held, so runs may be locked.
+
+    Only for runs that are really new: a slot that already had its row must not end that row.
+    """
+    stop: list[UUID] = [run_id for claimed in claims for run_id in claimed.stop]
+    request_stop(stop, Reason.REPLACED, now)
+    replace_pending([run_id for claimed in claims for run_id in claimed.cancel], now)
+    if stop:
+        on_commit(lambda: wakeups.stop_runs(stop))
+
+
+def _write(claims: list[tuple[DueRow, Claimed]], report: ClaimReport) -> list[Claimed]:
+    """Write rows and states; the decisions that made a new PENDING run, for which room must be made."""
+    inserted = insert_runs([run for _, claimed in claims for run in claimed.runs])
+    ended: list[RoutineRun] = []
+    for row, claimed in claims:
+        for run in claimed.runs:
+            if run.id in inserted:
+                _count(row, run, report)
+                if not run.is_pending:
+                    ended.append(_ended_run(row, run))
+        if claimed.extend is not None and claimed.extended_row is not None:
+            following = claimed.runs[0].scheduled_for if claimed.runs else claimed.state.next_slot
+            _extend(claimed.extended_row, claimed.extend, following)
+    write_states([claimed.state for _, claimed in claims])
+    tell(ended)
+    return [claimed for _, claimed in claims if any(run.is_pending and run.id in inserted for run in claimed.runs)]
+
+
+def _count(row: DueRow, run: NewRun, report: ClaimReport) -> None:
+    if not run.is_pending:
+        report.skipped += run.occurrences
+        return
+    report.fired += 1
+    report.pooled = report.pooled or run.waits_for_room
+    if run.admitted_at is not None:
+        report.messages.append(_message(row, run))
+
+
+def _ended_run(row: DueRow, run: NewRun) -> RoutineRun:
+    """The row as receivers of the signals see it, without reading it back."""
+    return RoutineRun(**run._asdict(), routine=Routine(pk=row.routine_id, name=row.name, task=row.task))
+
+
+def _message(row: DueRow, run: NewRun) -> Message:
+    exclusive = 0 if row.concurrency_policy == ConcurrencyPolicy.ALLOW else row.routine_id
+    return Message(str(run.id), row.name, row.task, row.queue, row.priority, row.timeout_ms, exclusive)
+
+
+def _extend(run_id: UUID, span: Span, next_slot: datetime | None) -> None:
+    """The slots belong to a SKIPPED row that an earlier claim began."""
+    RoutineRun.objects.using(ledger_alias()).filter(id=run_id).update(
+        scheduled_until=span.last, occurrences=F("occurrences") + span.count, next_planned_for=next_slot
+    )

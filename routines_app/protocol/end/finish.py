@@ -1,0 +1,217 @@
+"""Finish: a body has ended, and the ledger says how.
+
+One compare-and-set RUNNING -> ended decides who may write: the worker itself, its parent that saw it die, the watchdog,
+or a reconciler. Whoever loses changes nothing. With the row go, in the same transaction, the routine's counters, the
+next attempt, and — when the number of failures in a row changed an interval that has not been claimed yet — a new plan.
+
+On PostgreSQL the usual ends (a success, a failure that will be retried, a cancellation) are one statement. An end
+that changes the routine itself (exhausted, parked, recovered, catching up) takes the transaction of `ending.py`, as
+every end does on other databases. After the commit: the lease is released, beats are woken if there is something for
+them, the result is mirrored unless the statement has done that too, the signals are sent.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import Error
+
+from routines_app.coordination import wakeups
+from routines_app.core.retry import RetryAt, decide_retry
+from routines_app.core.words import Reason, RunStatus, Source
+from routines_app.models import RoutineRun, new_run_id
+from routines_app.protocol.end import mirror
+from routines_app.protocol.end import transaction as ending
+from routines_app.protocol.end.transaction import Ended, NextAttempt, end_in_transaction
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, on_commit, sql
+from routines_app.protocol.ledger.prepared import run_statement
+from routines_app.protocol.record import events, facts
+from routines_app.protocol.record.facts import RunFacts
+from routines_app.protocol.record.outcome import Outcome
+from routines_app.protocol.run.start import release_quietly
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The row was no longer ours: somebody else has ended it, and nothing was recorded."""
+
+
+Finish = Ended | Lost
+
+
+def give_lease_back(run: RunFacts) -> None:
+    if run.exclusive:
+        release_quietly(run.routine_id, run.token)
+
+
+def finish(run: RunFacts, outcome: Outcome, *, give_back: Callable[[], object] | None = None) -> Finish:
+    """End the run. `give_back` gives the lease back in place of us: whoever renews it must know first.
+
+    Raises `django.db.Error` while the ledger is away: then nothing is known, and trying again is safe.
+    """
+    now = clock.now()
+    outcome, attempt = _decide(run, outcome, now)
+    ended = _end(run, outcome, attempt, now)
+    if ended is None:
+        return Lost()
+    on_commit(give_back or (lambda: give_lease_back(run)))
+    _after_commit(run, outcome, ended)
+    return ended
+
+
+def close_run(run_id: UUID, outcome: Outcome) -> Finish:
+    """End a RUNNING run from outside the process that executes it: it died, is silent, or must make room."""
+    found = facts.load(run_id)
+    return Lost() if found is None else finish(found, outcome)
+
+
+def _decide(run: RunFacts, outcome: Outcome, now: datetime) -> tuple[Outcome, NextAttempt | None]:
+    """Whether the chain goes on, with which attempt. A chain that was interrupted too often has failed."""
+    if outcome.status != RunStatus.FAILED and not outcome.interrupted:
+        return outcome, None
+    decision = decide_retry(
+        run.retry,
+        budget_used=run.budget_used,
+        now=now,
+        jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
+        exception_names=outcome.exception_names,
+        asked_delay_ms=outcome.asked_delay_ms,
+        interrupted=outcome.interrupted,
+        interruptions=run.attempt - run.budget_used,
+    )
+    if isinstance(decision, RetryAt) and outcome.retryable:
+        return outcome, _next_attempt(run, outcome, decision)
+    return replace(outcome, status=RunStatus.FAILED), None
+
+
+def _next_attempt(run: RunFacts, outcome: Outcome, decision: RetryAt) -> NextAttempt:
+    prefix = run.idempotency_key.rpartition(":")[0]  # every kind of key ends with the attempt
+    args, kwargs = outcome.retry_args or (None, None)
+    return NextAttempt(
+        id=new_run_id(),
+        at=decision.at,
+        budget_used=decision.budget_used,
+        key=f"{prefix}:{run.attempt + 1}",
+        args=args,
+        kwargs=kwargs,
+    )
+
+
+def _end(run: RunFacts, outcome: Outcome, attempt: NextAttempt | None, now: datetime) -> Ended | None:
+    alias = ledger_alias()
+    if not is_postgresql(alias) or _changes_the_routine(run, outcome, attempt):
+        return end_in_transaction(alias, run, outcome, attempt, now)
+    ended = _end_in_one_statement(alias, run, outcome, attempt)
+    if ended is not None:
+        _follow_up(alias, run, ended, now)
+    return ended
+
+
+def _changes_the_routine(run: RunFacts, outcome: Outcome, attempt: NextAttempt | None) -> bool:
+    if attempt is not None:
+        return False
+    exhausted = outcome.status == RunStatus.FAILED
+    recovered = outcome.status == RunStatus.SUCCESS and run.failure_count > 0
+    return exhausted or recovered or run.next_source == Source.CATCHING_UP
+
+
+def _end_in_one_statement(alias: str, run: RunFacts, outcome: Outcome, attempt: NextAttempt | None) -> Ended | None:
+    mirrored = mirror.in_finish(alias, run, outcome)
+    try:
+        rows = _finish_statement(alias, _arguments(run, outcome, attempt), mirrored)
+    except Error:
+        if mirrored is None:
+            raise
+        # Perhaps the copy is at fault (its table is locked, say): the original alone, and then the copy by itself.
+        mirrored = None
+        rows = _finish_statement(alias, _arguments(run, outcome, attempt), None)
+    if not rows:
+        return None
+    status, reason, failures_before, next_source, retried = rows[0]
+    return Ended(
+        status=RunStatus(status),
+        reason=reason,
+        retry_id=attempt.id if attempt is not None and retried else None,
+        recovered=outcome.status == RunStatus.SUCCESS and failures_before > 0,
+        catching_up=next_source == Source.CATCHING_UP,
+        mirrored=mirrored is not None,
+    )
+
+
+def _finish_statement(
+    alias: str, arguments: dict[str, Any], mirrored: tuple[str, dict[str, Any]] | None
+) -> list[tuple[Any, ...]]:
+    part, more = mirrored or ("", {})
+    return run_statement(alias, sql("end/finish").replace("{mirror}", part), arguments | more)
+
+
+def _arguments(run: RunFacts, outcome: Outcome, attempt: NextAttempt | None) -> dict[str, Any]:
+    return {
+        "run": run.id,
+        "routine": run.routine_id,
+        "fence": run.fence,
+        "status": outcome.status.value,
+        "reason": str(outcome.reason),
+        "result": outcome.result,
+        "error": outcome.error,
+        "traceback": outcome.traceback,
+        "progress": _json(outcome.progress),
+        "succeeded": outcome.status == RunStatus.SUCCESS,
+        "retry": attempt is not None,
+        "retry_id": attempt and attempt.id,
+        "retry_key": attempt and attempt.key,
+        "retry_at": attempt and attempt.at,
+        "retry_budget": attempt and attempt.budget_used,
+        "retry_args": _json(attempt and attempt.args),
+        "retry_kwargs": _json(attempt and attempt.kwargs),
+    }
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else json.dumps(value)
+
+
+def _follow_up(alias: str, run: RunFacts, ended: Ended, now: datetime) -> None:
+    """What the one statement's snapshot could not see: a claim or another finish that went at the same moment.
+
+    A crash before this costs time, not truth: the next claim plans anew, and the reconciler wakes what sleeps for ever.
+    """
+    chain_ended = ended.retry_id is None
+    if ended.recovered or (ended.catching_up and chain_ended):
+        ending.settle(alias, run.routine_id, now, recovered=ended.recovered)
+    if run.replaces:
+        ending.let_replacement_go(alias, run.routine_id, now)
+
+
+def _after_commit(run: RunFacts, outcome: Outcome, ended: Ended) -> None:
+    if _concerns_beats(run, ended):
+        on_commit(wakeups.wake_beats)
+    if not ended.mirrored and mirror.is_wanted(run, outcome):
+        on_commit(lambda: mirror.write(run, outcome, ended.status))
+    _tell(run, ended)
+
+
+def _concerns_beats(run: RunFacts, ended: Ended) -> bool:
+    return ended.retry_id is not None or run.pool_id is not None or run.replaces or ended.catching_up
+
+
+def _tell(run: RunFacts, ended: Ended) -> None:
+    known = {"will_retry": ended.retry_id is not None} if ended.status == RunStatus.FAILED else {}
+    events.run_ended(run, ended.status, ended.reason, **known)
+    if ended.exhausted:
+        events.routine_exhausted(run, ended.reason)
+    if ended.parked:
+        events.routine_parked(run, ended.parked)
+
+
+def mark_overdue(run: RunFacts) -> bool:
+    """Say on the row that its body cannot be stopped; it stays RUNNING until the body returns."""
+    rows = RoutineRun.objects.using(ledger_alias()).filter(id=run.id, status=RunStatus.RUNNING, fence=run.fence)
+    return rows.update(reason=Reason.OVERDUE) == 1

@@ -1,0 +1,216 @@
+"""The end of a run as one transaction: for ends that change the routine, and for databases without the one statement.
+
+Locks: the routine's state, then the run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+
+from routines_app.core.governor import Plan, plan_next
+from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger, Source, TriggerKind
+from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState
+from routines_app.protocol.end.catch_up import continue_catch_up
+from routines_app.protocol.plan.planning import anchor_of, plan_from_now, plan_state, replan
+from routines_app.protocol.record import changes
+from routines_app.protocol.record.facts import RunFacts
+from routines_app.protocol.record.outcome import Outcome
+
+ACTOR = "worker"
+WAITS_FOR_AN_END = (Reason.REPLACING, Reason.OVERDUE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NextAttempt:
+    """The run that goes on with the chain."""
+
+    id: UUID
+    at: datetime
+    budget_used: int
+    key: str
+    args: Any = None
+    kwargs: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ended:
+    """What was recorded."""
+
+    status: RunStatus
+    reason: str
+    retry_id: UUID | None = None
+    exhausted: bool = False
+    parked: str = ""
+    """Why the routine was parked by this end; empty when it was not."""
+    mirrored: bool = field(default=False, compare=False)
+    """The record of django-celery-results is written already."""
+    recovered: bool = False
+    """The first success after failures."""
+    catching_up: bool = False
+
+
+def end_in_transaction(
+    alias: str, run: RunFacts, outcome: Outcome, attempt: NextAttempt | None, now: datetime
+) -> Ended | None:
+    """End the run and everything that follows from it; None when the row is no longer ours."""
+    with transaction.atomic(using=alias):
+        state = RoutineState.objects.using(alias).select_for_update().select_related(None).get(pk=run.routine_id)
+        row = _ours(alias, run)
+        if row is None:
+            return None
+        routine = Routine.objects.using(alias).get(pk=run.routine_id)
+        status, reason = _effective(row, outcome)
+        _write_run(row, status, reason, outcome, now)
+        goes_on = attempt is not None and not row.stop_requested_at and routine.status != RoutineStatus.ARCHIVED
+        if attempt is not None and goes_on:
+            _insert_retry(alias, row, routine, attempt)
+        return _count(alias, routine, state, status, reason, attempt if goes_on else None, now)
+
+
+def _ours(alias: str, run: RunFacts) -> RoutineRun | None:
+    rows = RoutineRun.objects.using(alias).select_for_update()
+    return rows.filter(id=run.id, status=RunStatus.RUNNING, fence=run.fence).first()
+
+
+def _effective(row: RoutineRun, outcome: Outcome) -> tuple[RunStatus, str]:
+    """Whoever was asked to stop and did not succeed was cancelled, whatever its last error looked like."""
+    if row.stop_requested_at and outcome.status != RunStatus.SUCCESS:
+        return RunStatus.CANCELLED, row.stop_reason
+    return outcome.status, str(outcome.reason)
+
+
+def _write_run(row: RoutineRun, status: RunStatus, reason: str, outcome: Outcome, now: datetime) -> None:
+    row.status, row.reason = status, reason
+    row.completed_at, row.running_key, row.publish_after = now, None, None
+    row.result, row.error, row.traceback = outcome.result, outcome.error or row.error, outcome.traceback
+    fields = ["status", "reason", "completed_at", "running_key", "publish_after", "result", "error", "traceback"]
+    if outcome.progress is not None:
+        row.progress = outcome.progress
+        fields.append("progress")
+    row.save(update_fields=fields)
+
+
+def _insert_retry(alias: str, row: RoutineRun, routine: Routine, attempt: NextAttempt) -> None:
+    retry = RoutineRun(
+        id=attempt.id,
+        routine_id=row.routine_id,
+        reason=Reason.NOT_YET,
+        trigger=RunTrigger.RETRY,
+        source=row.source,
+        task=row.task,
+        queue=row.queue,
+        timeout_ms=row.timeout_ms,
+        args=row.args if attempt.args is None else attempt.args,
+        kwargs=row.kwargs if attempt.kwargs is None else attempt.kwargs,
+        pool_id=routine.pool_id,
+        scheduled_for=row.scheduled_for,
+        eligible_at=attempt.at,
+        publish_after=attempt.at,
+        attempt=row.attempt + 1,
+        budget_used=attempt.budget_used,
+        retry_of_id=row.id,
+        chain=row.chain_id,
+        idempotency_key=attempt.key,
+        requested_by=row.requested_by,
+    )
+    RoutineRun.objects.using(alias).bulk_create([retry], ignore_conflicts=True)
+
+
+def _count(
+    alias: str,
+    routine: Routine,
+    state: RoutineState,
+    status: RunStatus,
+    reason: str,
+    attempt: NextAttempt | None,
+    now: datetime,
+) -> Ended:
+    exhausted = status == RunStatus.FAILED and attempt is None
+    recovered = status == RunStatus.SUCCESS and state.failure_count > 0
+    catching_up = state.next_source == Source.CATCHING_UP
+    state.last_run_at = now
+    if status == RunStatus.SUCCESS:
+        state.last_success_at, state.failure_count = now, 0
+    state.failure_count += exhausted
+    parked = _park_if_hopeless(routine, state, now) if exhausted else ""
+    if (exhausted and not parked) or recovered:
+        _replan_interval(routine, state, now)
+    state.save(using=alias)
+    if attempt is None:
+        continue_catch_up([routine.pk], now)
+    let_replacement_go(alias, routine.pk, now)
+    return Ended(
+        status=status,
+        reason=reason,
+        retry_id=attempt.id if attempt else None,
+        exhausted=exhausted,
+        parked=parked,
+        recovered=recovered,
+        catching_up=catching_up,
+    )
+
+
+def _park_if_hopeless(routine: Routine, state: RoutineState, now: datetime) -> str:
+    """Park the routine when enough chains in a row have failed; returns why, or nothing."""
+    hopeless = routine.park_after is not None and state.failure_count >= routine.park_after
+    if not hopeless or routine.status not in (RoutineStatus.ACTIVE, RoutineStatus.PAUSED):
+        return ""
+    why = f"{state.failure_count} failed chains in a row"
+    before = {"status": routine.status}
+    routine.status, routine.paused_until, routine.pause_reason = RoutineStatus.PARKED, None, why
+    routine.version = F("version") + 1
+    routine.save(update_fields=["status", "paused_until", "pause_reason", "version", "updated_at"])
+    replan(routine, state, now)
+    after = {"status": RoutineStatus.PARKED.value}
+    changes.record(ChangeKind.PARKED, routine, state, now, actor=ACTOR, reason=why, before=before, after=after)
+    return why
+
+
+def _replan_interval(routine: Routine, state: RoutineState, now: datetime) -> None:
+    """Back off, or recover: the number of failures has changed, and the next slot has not been claimed yet."""
+    if routine.trigger_kind != TriggerKind.INTERVAL or routine.status != RoutineStatus.ACTIVE:
+        return
+    if state.next_slot is None or state.next_run_at is None or state.next_slot <= now:
+        return
+    before = {"next_slot": state.next_slot}
+    anchor, plan = _plan_anew(routine, state, now)
+    if plan.next_run_at == state.next_slot:
+        return
+    state.last_slot = anchor
+    state.next_slot = state.next_run_at = plan.next_run_at
+    state.next_source = plan.source
+    why = f"{state.failure_count} failed chains in a row" if state.failure_count else "recovered"
+    after = {"next_slot": state.next_slot}
+    changes.record(ChangeKind.REPLANNED, routine, state, now, actor=ACTOR, reason=why, before=before, after=after)
+
+
+def _plan_anew(routine: Routine, state: RoutineState, now: datetime) -> tuple[datetime | None, Plan]:
+    plan = plan_next(plan_state(routine, state), now, anchor_of(routine, state))
+    if plan.next_run_at is not None and plan.next_run_at <= now:
+        # The slots that backing off left out were never expected: the recovered rhythm goes on from now.
+        return plan_from_now(routine, state, now)
+    return state.last_slot, plan
+
+
+def settle(alias: str, routine_id: int, now: datetime, *, recovered: bool) -> None:
+    """What an end means for the schedule, when it could not be part of the end's own statement."""
+    with transaction.atomic(using=alias):
+        state = RoutineState.objects.using(alias).select_for_update().get(pk=routine_id)
+        if recovered:
+            _replan_interval(Routine.objects.using(alias).get(pk=routine_id), state, now)
+            state.save(using=alias)
+        continue_catch_up([routine_id], now)
+
+
+def let_replacement_go(alias: str, routine_id: int, now: datetime) -> int:
+    """The run that was to be replaced is gone: what waited for that may be published now."""
+    waiting = RoutineRun.objects.using(alias).filter(
+        routine_id=routine_id, status=RunStatus.PENDING, dispatched_at=None, reason__in=WAITS_FOR_AN_END
+    )
+    return waiting.update(publish_after=now)

@@ -1,0 +1,48 @@
+"""PENDING runs that end without having started: cancelled, replaced, archived.
+
+Compare-and-set: a start at the same moment wins or loses as a whole. When a chain has ended this way, an ALL catch-up
+goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from routines_app import signals
+from routines_app.core.words import Reason, RunStatus
+from routines_app.models import RoutineRun
+from routines_app.protocol.end.catch_up import continue_catch_up
+from routines_app.protocol.end.overlap import cancel_pending
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.record.events import emit
+
+
+def end_pending(routine_id: int, run_ids: Collection[UUID], reason: Reason, now: datetime, said: str = "") -> int:
+    """Cancel those of the routine's runs that are PENDING; how many there were. The routine's state is locked."""
+    runs = RoutineRun.objects.using(ledger_alias()).filter(routine_id=routine_id, id__in=run_ids)
+    pending = list(runs.filter(status=RunStatus.PENDING).values_list("id", flat=True))
+    ended = cancel_pending(pending, reason, now)
+    if not ended:
+        return 0
+    if said:
+        runs.filter(id__in=pending, status=RunStatus.CANCELLED, completed_at=now).update(error=said)
+    continue_catch_up([routine_id], now)
+    tell(runs.filter(id__in=pending, status=RunStatus.CANCELLED, completed_at=now).select_related("routine"))
+    return ended
+
+
+def replace_pending(run_ids: Collection[UUID], now: datetime) -> None:
+    """Cancel what waits because a newer run takes its place. The states are locked, and moved on by the caller."""
+    if cancel_pending(run_ids, Reason.REPLACED, now):
+        runs = RoutineRun.objects.using(ledger_alias()).filter(id__in=run_ids, completed_at=now)
+        tell(runs.filter(status=RunStatus.CANCELLED).select_related("routine"))
+
+
+def tell(runs: Sequence[RoutineRun] | Collection[RoutineRun]) -> None:
+    """Send the signals of runs that ended without a worker, after the commit."""
+    told = {RunStatus.SKIPPED.value: signals.run_skipped, RunStatus.CANCELLED.value: signals.run_cancelled}
+    for run in runs:
+        if run.status in told:
+            emit(told[run.status], RoutineRun, run=run, routine=run.routine, reason=run.reason)

@@ -1,0 +1,143 @@
+"""The end of a pause, by a person or because its time is over.
+
+During a pause the plan stands still: `next_slot` stays at the first slot that the pause kept from firing. When the
+pause ends, the slots since then are released in one of three ways:
+
+* SKIP: they become one SKIPPED row (`paused`).
+* LAST, ALL: they are treated like missed slots. The state remembers `release_policy` and `release_until`, and the
+  claim accounts for the slots up to that moment by that policy, with no grace, before it follows the routine's own.
+
+A cron schedule with more slots than can be counted at once is released as SKIP by the claim, piece by piece, in the
+same way. Runs that were held because of the pause may go on.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from datetime import datetime
+
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Greatest
+
+from routines_app.core.triggers import INSTANT
+from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus, RunStatus, RunTrigger
+from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.plan.planning import fault_of, fingerprint_of, replan
+from routines_app.protocol.plan.unfired import (
+    BASELINE,
+    last_after_skipping,
+    skip_passed_over,
+    skip_planned,
+    skip_unfired,
+    source_of,
+)
+from routines_app.protocol.record import changes
+
+HOLDING = (RoutineStatus.PAUSED, RoutineStatus.PARKED)
+"""Routines whose runs wait for a person, except those that a person asked for. A paused one may become parked."""
+
+HELD_BY_STATUS = Q(routine__status__in=HOLDING) & ~Q(trigger=RunTrigger.MANUAL)
+
+
+def end_pause(
+    routine: Routine,
+    state: RoutineState,
+    now: datetime,
+    release: CatchUpPolicy = CatchUpPolicy.SKIP,
+    *,
+    actor: str = "",
+    reason: str = "",
+) -> None:
+    """Make a PAUSED routine ACTIVE, account for the pause, and save both. The state is locked by the caller."""
+    ended_at = _end_of_pause(routine, now)
+    before = {"status": routine.status, "paused_until": routine.paused_until}
+    routine.status, routine.paused_until, routine.pause_reason = RoutineStatus.ACTIVE, None, ""
+    routine.save(using=ledger_alias(), update_fields=["status", "paused_until", "pause_reason", "updated_at"])
+    _release_slots(routine, state, ended_at, now, release)
+    state.save(using=ledger_alias())
+    release_held_runs(routine, now)
+    changes.record(
+        ChangeKind.RESUMED, routine, state, now, actor=actor, reason=reason, before=before, after={"release": release}
+    )
+
+
+def _end_of_pause(routine: Routine, now: datetime) -> datetime:
+    """A pause that ran out ended just before its end: a slot at that very moment fires, however late it is seen."""
+    if routine.paused_until is not None and routine.paused_until <= now:
+        return routine.paused_until - INSTANT
+    return now
+
+
+def _release_slots(
+    routine: Routine, state: RoutineState, ended_at: datetime, now: datetime, release: CatchUpPolicy
+) -> None:
+    if release is CatchUpPolicy.SKIP:
+        written = skip_unfired(routine, state, ended_at, Reason.PAUSED, now)
+        # Only slots of the schedule itself go on in the same row; the moment of a hint stands alone.
+        state.open_skip = written[-1].pk if written and written[-1].source in BASELINE.values() else None
+    if state.next_slot is not None and state.next_slot <= ended_at:
+        state.release_policy, state.release_until = release, ended_at
+        state.next_run_at, state.next_source = now, source_of(routine, state)
+        return
+    if state.next_slot is not None and state.next_slot <= now:
+        # The end of the pause is seen late, and a slot after it is due by now: it stays due, and the claim fires it.
+        state.next_run_at, state.next_source, state.open_skip = now, source_of(routine, state), None
+        return
+    skip_passed_over(routine, state, ended_at)
+    plan_slots(routine, state, ended_at)
+
+
+def leave_behind(routine: Routine, state: RoutineState, now: datetime, reason: Reason) -> None:
+    """Account for every slot up to now that the plan still owed: a new plan will start after now."""
+    if _is_unknown(routine, state, now):
+        skip_planned(routine, state, now, reason, now)
+        return
+    while skip_unfired(routine, state, now, reason, now):
+        pass
+    skip_passed_over(routine, state, now)
+
+
+def last_left_behind(routine: Routine, state: RoutineState, now: datetime) -> datetime | None:
+    """The last slot as `leave_behind` would leave it, for those who only want to know what an edit will do."""
+    if state.next_slot is None or state.next_slot > now:
+        return state.last_slot
+    return state.next_slot if _is_unknown(routine, state, now) else last_after_skipping(routine, state, now)
+
+
+def _is_unknown(routine: Routine, state: RoutineState, now: datetime) -> bool:
+    """Changed by plain SQL, or not computable (any more): only the planned slot is known to be owed.
+
+    Mending such a routine and archiving it must work.
+    """
+    return state.fingerprint != fingerprint_of(routine) or fault_of(routine, state, now) is not None
+
+
+def plan_slots(routine: Routine, state: RoutineState, now: datetime) -> None:
+    """Plan the slots from now on, also those of a routine that is not ACTIVE and will not be looked at for them."""
+    awake = copy(routine)
+    awake.status, awake.paused_until = RoutineStatus.ACTIVE, None
+    replan(awake, state, now)
+    state.release_policy, state.release_until, state.open_skip = "", None, None
+    if routine.status != RoutineStatus.ACTIVE:
+        replan(routine, state, now)
+
+
+def hold_runs(routine: Routine) -> int:
+    """Hold what waits to be sent; what is in the broker is handed back by the worker that receives it."""
+    return (
+        _unsent(routine)
+        .exclude(trigger=RunTrigger.MANUAL)
+        .update(publish_after=None, admitted_at=None, reason=Reason.PAUSED)
+    )
+
+
+def release_held_runs(routine: Routine, now: datetime) -> int:
+    """Let what was held go on, each as soon as it is eligible."""
+    waiting_for_nobody = _unsent(routine).filter(Q(publish_after=None) | Q(reason=Reason.PAUSED))
+    return waiting_for_nobody.update(publish_after=Greatest(F("eligible_at"), Value(now)), reason=Reason.NONE)
+
+
+def _unsent(routine: Routine) -> QuerySet[RoutineRun]:
+    runs = RoutineRun.objects.using(ledger_alias())
+    return runs.filter(routine_id=routine.pk, status=RunStatus.PENDING, dispatched_at=None)

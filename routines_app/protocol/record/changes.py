@@ -1,0 +1,49 @@
+"""The history of a schedule: append-only rows that say who changed what, when and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Model
+
+from routines_app.models import ChangeKind, Routine, RoutineState, ScheduleChange
+from routines_app.protocol.ledger.database import ledger_alias
+
+LONGEST_ACTOR = 255
+
+
+def record(
+    kind: ChangeKind,
+    routine: Routine,
+    state: RoutineState | None,
+    now: datetime,
+    *,
+    actor: str = "",
+    reason: str = "",
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+) -> None:
+    """Write one change, in the transaction of the change itself. `before` and `after` hold what differs."""
+    ScheduleChange.objects.using(ledger_alias()).create(
+        routine_id=None if kind is ChangeKind.DELETED else routine.pk,
+        routine_name=routine.name,
+        kind=kind,
+        at=now,
+        actor=actor[:LONGEST_ACTOR],
+        reason=reason,
+        before=_as_json(before),
+        after=_as_json(after),
+        next_slot=None if state is None else state.next_slot,
+    )
+
+
+def _as_json(values: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {field: _stored(value) for field, value in (values or {}).items()}
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.pk if isinstance(value, Model) else value

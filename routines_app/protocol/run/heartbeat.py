@@ -1,0 +1,81 @@
+"""Heartbeats: the running runs of one process, in one statement per round, and what they are told in return."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from routines_app.conf import get_settings
+from routines_app.core.words import RunStatus
+from routines_app.models import RoutineRun, RunLog
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, sql
+from routines_app.protocol.ledger.prepared import run_statement
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """What the ledger says about a run that is still RUNNING."""
+
+    fence: int | None
+    stop_reason: str
+    """Why it was asked to stop; empty when it was not."""
+
+
+def beat_heart(runs: Mapping[UUID, dict[str, Any] | None]) -> dict[UUID, Pulse]:
+    """Stamp these runs as alive, with their progress where it changed. A run that is missing in the answer is lost."""
+    alias = ledger_alias()
+    if is_postgresql(alias):
+        return _beat_in_one_statement(alias, runs)
+    rows = RoutineRun.objects.using(alias).filter(id__in=list(runs), status=RunStatus.RUNNING)
+    rows.update(heartbeat_at=clock.now())
+    for run_id, progress in runs.items():
+        if progress is not None:
+            rows.filter(id=run_id).update(progress=progress)
+    return look(list(runs))
+
+
+def _beat_in_one_statement(alias: str, runs: Mapping[UUID, dict[str, Any] | None]) -> dict[UUID, Pulse]:
+    progress = [None if value is None else json.dumps(value) for value in runs.values()]
+    rows = run_statement(alias, sql("run/heartbeat"), {"runs": list(runs), "progress": progress})
+    return {row[0]: _pulse(*row[1:]) for row in rows}
+
+
+def look(run_ids: Collection[UUID]) -> dict[UUID, Pulse]:
+    """Read the stop requests of these runs without stamping them."""
+    rows = RoutineRun.objects.using(ledger_alias()).filter(id__in=run_ids, status=RunStatus.RUNNING)
+    return {row[0]: _pulse(*row[1:]) for row in rows.values_list("id", "fence", "stop_requested_at", "stop_reason")}
+
+
+def _pulse(fence: int | None, stop_requested_at: datetime | None, stop_reason: str) -> Pulse:
+    return Pulse(fence, (stop_reason or RunStatus.CANCELLED.lower()) if stop_requested_at else "")
+
+
+def write_log(run_id: UUID, fence: int | None, lines: list[tuple[datetime, str]]) -> bool:
+    """Append log lines to a run that is still RUNNING and ours, and keep the newest; False when it is lost."""
+    if not lines:
+        return True
+    alias = ledger_alias()
+    with transaction.atomic(using=alias):
+        run = RoutineRun.objects.using(alias).select_for_update().only("id")
+        if not run.filter(Q(fence=fence), id=run_id, status=RunStatus.RUNNING).exists():
+            return False
+        logs = RunLog.objects.using(alias)
+        logs.bulk_create([RunLog(run_id=run_id, at=at, line=line) for at, line in lines])
+        _keep_newest(alias, run_id)
+    return True
+
+
+def _keep_newest(alias: str, run_id: UUID) -> None:
+    logs = RunLog.objects.using(alias).filter(run_id=run_id).order_by("-id")
+    oldest_kept = logs.values_list("id", flat=True)[get_settings().max_log_lines : get_settings().max_log_lines + 1]
+    too_old = list(oldest_kept)
+    if too_old:
+        RunLog.objects.using(alias).filter(run_id=run_id, id__lte=too_old[0]).delete()

@@ -1,0 +1,101 @@
+"""Nodes: beats and workers report themselves, and are gone after three silent minutes."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import lru_cache
+from importlib import metadata
+from typing import Any
+
+import psutil
+
+from routines_app.models import Node, Role
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.database import ledger_alias
+
+GONE = timedelta(minutes=3)  # three reports that did not come
+PACKAGES = ("django-celery-routines", "celery", "kombu", "django", "redis")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeReport:
+    """What a process knows about itself; the machine's numbers are added when it is written."""
+
+    role: Role
+    queues: Sequence[str] = ()
+    tasks: Sequence[str] = ()
+    declares: str = ""
+    running_runs: int = 0
+    draining: bool = False
+    pid: int = field(default_factory=os.getpid)
+
+    @property
+    def name(self) -> str:
+        return f"{self.role}@{socket.gethostname()}:{self.pid}"
+
+
+def report_node(report: NodeReport) -> None:
+    """Write or renew this process's row. Raises `django.db.Error` when the database is away."""
+    now = clock.now()
+    nodes = Node.objects.using(ledger_alias())
+    values = _values(report, now)
+    if not nodes.filter(name=report.name).update(**values):
+        nodes.bulk_create([Node(name=report.name, started_at=now, **values)], ignore_conflicts=True)
+
+
+def report_beat(declares: str) -> None:
+    """This process is a beat that imports the schedule of the Celery app of that name."""
+    report_node(NodeReport(role=Role.BEAT, declares=declares))
+
+
+def forget_node(report: NodeReport) -> None:
+    """Take the row away: the process ends in order."""
+    Node.objects.using(ledger_alias()).filter(name=report.name).delete()
+
+
+def forget_gone(now: datetime) -> int:
+    """Take away the rows of processes that have been silent for too long."""
+    return Node.objects.using(ledger_alias()).filter(seen_at__lt=now - GONE).delete()[0]
+
+
+def _values(report: NodeReport, now: datetime) -> dict[str, Any]:
+    return {
+        "role": report.role,
+        "host": socket.gethostname(),
+        "pid": report.pid,
+        "versions": _versions(),
+        "queues": sorted(report.queues),
+        "tasks": sorted(report.tasks),
+        "declares": report.declares,
+        "load": psutil.getloadavg()[0],
+        "memory_bytes": _memory_bytes(report.pid),
+        "running_runs": report.running_runs,
+        "draining": report.draining,
+        "seen_at": now,
+    }
+
+
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _memory_bytes(pid: int) -> int | None:
+    """Of the process and its children."""
+    try:
+        process = psutil.Process(pid)
+        members = [process, *process.children(recursive=True)]
+        return sum(member.memory_info().rss for member in members)
+    except psutil.Error:
+        return None

@@ -1,0 +1,90 @@
+"""Reconcile: what was lost on the way is found again.
+
+Every beat watches the heartbeats of running runs, because an orphan is only what a beat has itself seen silent for
+long enough. The rest is done by whichever beat gets the turn, on start-up and every few seconds: lost messages, rows
+whose wake-up never came, old history. Everything is a compare-and-set, so two beats doing it at once is harmless.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+import redis
+from django.db.models import F, Value
+from django.db.models.functions import Greatest
+
+from routines_app.conf import get_settings
+from routines_app.coordination.redis_client import client, key
+from routines_app.core.words import RunStatus
+from routines_app.models import RoutineRun
+from routines_app.protocol.end.catch_up import between_chains, continue_after
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.plan.pausing import HELD_BY_STATUS
+from routines_app.protocol.upkeep import nodes, orphans, prune
+from routines_app.protocol.upkeep.lost_messages import republish_lost
+
+logger = logging.getLogger(__name__)
+
+REPAIRED_AT_ONCE = 1_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """What one pass did; all zero means that there was nothing to do."""
+
+    orphaned: int = 0
+    republished: int = 0
+    released: int = 0
+    continued: int = 0
+    pruned: int = 0
+    gone_nodes: int = 0
+
+    def __bool__(self) -> bool:
+        return any(asdict(self).values())
+
+
+def reconcile_once(now: datetime, observer: orphans.Observer, monotonic: float) -> Report:
+    """One pass. `observer` is this process's memory of the heartbeats it has seen, `monotonic` its own clock."""
+    report = Report(orphaned=orphans.orphan_silent(observer, now, monotonic))
+    if has_turn():
+        report.republished = republish_lost(now)
+        report.released = release_forgotten(now)
+        report.continued = continue_forgotten(now)
+        report.gone_nodes = nodes.forget_gone(now)
+        report.pruned = prune.prune_once(now)
+    if report:
+        logger.info("reconciled: %s", ", ".join(f"{what} {count}" for what, count in asdict(report).items() if count))
+    return report
+
+
+def has_turn() -> bool:
+    """Whether this beat does the pass. Without Redis every beat does, which costs work and breaks nothing."""
+    turn_ms = max(1, int(get_settings().reconcile_seconds * 900))
+    try:
+        return bool(client().set(key("turn"), "1", nx=True, px=turn_ms))
+    except redis.RedisError:
+        return True
+
+
+def release_forgotten(now: datetime) -> int:
+    """Waiting rows that wait for an event which never comes: neither a pool nor a pause holds them."""
+    runs = RoutineRun.objects.using(ledger_alias())
+    forgotten = (
+        runs.filter(status=RunStatus.PENDING, dispatched_at=None, publish_after=None, pool=None)
+        .exclude(HELD_BY_STATUS)
+        .values_list("id", flat=True)[:REPAIRED_AT_ONCE]
+    )
+    ids = list(forgotten)
+    if not ids:
+        return 0
+    still = runs.filter(id__in=ids, status=RunStatus.PENDING, dispatched_at=None, publish_after=None)
+    return still.update(publish_after=Greatest(F("eligible_at"), Value(now)))
+
+
+def continue_forgotten(now: datetime) -> int:
+    """ALL catch-ups whose chain ended without anybody telling them."""
+    # Those with an active run are not even read: a thousand of them must not hide the one that is forgotten.
+    ids = list(between_chains().order_by("pk").values_list("pk", flat=True)[:REPAIRED_AT_ONCE])
+    return continue_after(ids, now) if ids else 0

@@ -1,0 +1,76 @@
+"""Finding what a caller means: an instance, an id or a name."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from routines_app.core.errors import InvalidValue, NotFound
+from routines_app.models import Pool, Routine, RoutineRun
+from routines_app.protocol.ledger.database import ledger_alias
+
+LARGEST_ID = 2**63 - 1  # beyond it a database raises instead of finding nothing
+
+RoutineRef = Routine | int | str
+RunRef = RoutineRun | uuid.UUID | str
+
+
+def find_routine(ref: RoutineRef, *, field: str = "routine") -> Routine:
+    """The routine as it is stored now."""
+    found = Routine.objects.using(ledger_alias()).filter(**_by(ref, field, Routine)).first()
+    if found is None and isinstance(ref, str) and is_id(ref):
+        found = Routine.objects.using(ledger_alias()).filter(pk=int(ref)).first()
+    if found is None:
+        raise NotFound(field, ref, _similar_names(ref))
+    return found
+
+
+def find_run(ref: RunRef, *, field: str = "run") -> RoutineRun:
+    """The run as it is stored now, with its routine."""
+    run_id = ref.pk if isinstance(ref, RoutineRun) else _uuid(ref, field)
+    found = RoutineRun.objects.using(ledger_alias()).select_related("routine").filter(pk=run_id).first()
+    if found is None:
+        raise NotFound(field, ref, "no run has that id; it may have been pruned")
+    return found
+
+
+def find_pool(ref: Pool | int | str, *, field: str = "pool") -> Pool:
+    found = Pool.objects.using(ledger_alias()).filter(**_by(ref, field, Pool)).first()
+    if found is None:
+        names = ", ".join(Pool.objects.using(ledger_alias()).values_list("name", flat=True)[:10])
+        raise NotFound(field, ref, f"no pool has that name or id; there are: {names or 'none'}")
+    return found
+
+
+def _by(ref: Any, field: str, model: type[Routine] | type[Pool]) -> dict[str, Any]:
+    if isinstance(ref, model):
+        return {"pk": ref.pk}
+    if isinstance(ref, int) and not isinstance(ref, bool) and abs(ref) <= LARGEST_ID:
+        return {"pk": ref}
+    if isinstance(ref, str) and "\x00" not in ref and not any("\ud800" <= c <= "\udfff" for c in ref):
+        return {"name": ref}
+    raise InvalidValue(field, ref, f"give a {model.__name__}, its id or its name")
+
+
+def is_id(text: str) -> bool:
+    """Whether text can be the id of a row. The length comes first: Python refuses to read very many digits."""
+    fits = len(text) <= len(str(LARGEST_ID)) and text.isascii() and text.isdigit()
+    return fits and int(text) <= LARGEST_ID
+
+
+def _similar_names(ref: object) -> str:
+    """A suggestion that stays cheap with a million routines: names that start like this one."""
+    start = str(ref)[:5] if isinstance(ref, str) else ""
+    routines = Routine.objects.using(ledger_alias())
+    names = list(routines.filter(name__istartswith=start).values_list("name", flat=True)[:3]) if start else []
+    missing = "no routine has that name or id"
+    return f"{missing}; did you mean {' or '.join(names)}?" if names else missing
+
+
+def _uuid(ref: object, field: str) -> uuid.UUID:
+    if isinstance(ref, uuid.UUID):
+        return ref
+    try:
+        return uuid.UUID(str(ref))
+    except ValueError:
+        raise InvalidValue(field, ref, "give a run or its id (a UUID)") from None

@@ -1,0 +1,214 @@
+"""What a routine accepts: one rule per field, then the rules between fields. Nothing here writes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.utils.timezone import get_default_timezone_name
+
+from routines_app.conf import get_settings
+from routines_app.core.errors import InvalidValue, NotAllowed
+from routines_app.core.triggers import INSTANT, CronTrigger, next_slot
+from routines_app.core.words import CatchUpPolicy, ConcurrencyPolicy, Priority, TriggerKind
+from routines_app.models import Routine
+from routines_app.verbs.checking import arguments, rules
+from routines_app.verbs.checking.known_tasks import known_task
+from routines_app.verbs.checking.lookup import find_pool, find_routine
+from routines_app.verbs.checking.rules import (
+    DAY,
+    SECOND,
+    YEAR,
+    Duration,
+    Integer,
+    ListOf,
+    Maybe,
+    Number,
+    Rule,
+    Text,
+    Word,
+)
+
+INTERVAL = Duration(least=SECOND, most=10 * YEAR)
+RETRY_DELAY = Duration(least=0, most=30 * DAY)
+
+FIELDS: dict[str, Rule] = {
+    "name": Text(longest=200, required=True),
+    "description": Text(longest=10_000, lines=True),
+    "tags": ListOf(Text(longest=100, required=True)),
+    "group": Text(longest=100),
+    "task": known_task,
+    "args": arguments.positional,
+    "kwargs": arguments.named,
+    "queue": Text(longest=200),
+    "trigger_kind": Word(TriggerKind),
+    "cron": rules.cron,
+    "interval_ms": INTERVAL,
+    "timezone": rules.timezone,
+    "start_at": Maybe(rules.moment),
+    "end_at": Maybe(rules.moment),
+    "jitter_ms": Duration(least=0, most=DAY),
+    "priority": Word(Priority),
+    "emphasis": Number(least=0, most=100),
+    "parent": Maybe(lambda field, value: find_routine(value, field=field)),
+    "concurrency_policy": Word(ConcurrencyPolicy),
+    "pool": Maybe(lambda field, value: find_pool(value, field=field)),
+    "catch_up_policy": Word(CatchUpPolicy),
+    "misfire_grace_ms": Duration(least=0, most=10 * YEAR),
+    "catch_up_window": Maybe(Duration(least=SECOND, most=10 * YEAR)),
+    "catch_up_limit": Maybe(Integer(least=1, most=1_000_000)),
+    "timeout_ms": Duration(least=SECOND, most=DAY),
+    "expires_ms": Maybe(Duration(least=SECOND, most=YEAR)),
+    "max_attempts": Integer(least=1, most=1_000),
+    "retry_delay_ms": RETRY_DELAY,
+    "retry_max_delay_ms": RETRY_DELAY,
+    "retry_jitter": Number(least=0, most=1),
+    "retry_for": ListOf(rules.exception_name),
+    "no_retry_for": ListOf(rules.exception_name),
+    "park_after": Maybe(Integer(least=1, most=1_000)),
+    "min_interval_ms": Maybe(INTERVAL),
+    "max_interval_ms": Maybe(INTERVAL),
+    "keep_result": rules.flag,
+}
+TRIGGER_FIELDS = ("trigger_kind", "cron", "interval_ms")
+# What moves slots: a change of one of these makes a new plan.
+SCHEDULE_FIELDS = frozenset({*TRIGGER_FIELDS, "timezone", "start_at", "end_at", "min_interval_ms", "max_interval_ms"})
+# What the code says about a routine that is declared in code; it can only be changed there.
+DECLARED_FIELDS = SCHEDULE_FIELDS | {"name", "task", "args", "kwargs", "queue"}
+OTHER_VERBS = {
+    "status": "use pause_routine, resume_routine, archive_routine or reset_routine",
+    "paused_until": "use pause_routine(routine, until=…)",
+    "pause_reason": "use pause_routine(routine, reason=…)",
+    "declared_in": "it says where the routine comes from and cannot be changed",
+    "depth": "it follows from parent",
+}
+
+
+def clean_new(values: dict[str, Any]) -> dict[str, Any]:
+    """Every field of a new routine, checked."""
+    given = _by_field(values)
+    trigger = _trigger(given, Routine(), "every" if "every" in values else "interval_ms")
+    cleaned = _each_checked(given) | trigger
+    cleaned.setdefault("timezone", default_timezone())
+    _check_together(cleaned, Routine())
+    return cleaned
+
+
+def clean_changes(routine: Routine, values: dict[str, Any]) -> dict[str, Any]:
+    """The given fields, checked against the routine as it is; only those that change it."""
+    given = _by_field(values)
+    trigger = _trigger(given, routine, "every" if "every" in values else "interval_ms")
+    cleaned = _each_checked(given) | trigger
+    changes = {field: value for field, value in cleaned.items() if not _same(getattr(routine, field), value)}
+    if changes:
+        _check_together(cleaned, routine)
+    return changes
+
+
+def refuse_declared(routine: Routine, changes: dict[str, Any]) -> None:
+    """A routine that is declared in code takes its schedule, task and arguments from there."""
+    for field in sorted(DECLARED_FIELDS & changes.keys()):
+        raise NotAllowed(
+            field,
+            changes[field],
+            f"{routine.name} is declared in the code of {routine.declared_in}: change it there",
+        )
+
+
+def default_timezone() -> str:
+    return get_settings().default_timezone or get_default_timezone_name()
+
+
+def _by_field(values: dict[str, Any]) -> dict[str, Any]:
+    """The values under the names of their fields: `every` is the interval."""
+    given = dict(values)
+    if "every" in given:
+        every = given.pop("every")
+        if given.get("interval_ms") is not None and every is not None:
+            raise InvalidValue("every", every, "give every or interval_ms, not both")
+        given["interval_ms"] = every if every is not None else given.get("interval_ms")
+    for field, value in given.items():
+        if field in OTHER_VERBS:
+            raise InvalidValue(field, value, OTHER_VERBS[field])
+        if field not in FIELDS:
+            raise rules.unknown_field(field, value, [*FIELDS, "every"])
+    return given
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Python calls 1, 1.0 and True equal; stored as JSON they differ."""
+    if isinstance(old, list | dict):
+        return json.dumps(old, sort_keys=True) == json.dumps(new, sort_keys=True)
+    return bool(old == new)
+
+
+def _each_checked(given: dict[str, Any]) -> dict[str, Any]:
+    return {field: FIELDS[field](field, value) for field, value in given.items() if field not in TRIGGER_FIELDS}
+
+
+def _trigger(given: dict[str, Any], routine: Routine, interval_field: str) -> dict[str, Any]:
+    """Kind, expression and interval as they will be: what is given decides, and replaces the other one."""
+    cron, every = given.get("cron"), given.get("interval_ms")
+    if cron not in (None, "") and every not in (None, ""):
+        raise InvalidValue("cron", cron, "give cron or every, not both")
+    if cron not in (None, ""):
+        found = _trigger_of(TriggerKind.CRON, cron=rules.cron("cron", cron))
+    elif every not in (None, ""):
+        found = _trigger_of(TriggerKind.INTERVAL, interval_ms=INTERVAL(interval_field, every))
+    else:
+        found = _kept_trigger(given, routine)
+    return _agreeing(given, found)
+
+
+def _kept_trigger(given: dict[str, Any], routine: Routine) -> dict[str, Any]:
+    """Nothing new is given: what the routine has stays, unless it was emptied or MANUAL is asked for."""
+    kind = TriggerKind(routine.trigger_kind)
+    own_field = {TriggerKind.CRON: "cron", TriggerKind.INTERVAL: "interval_ms"}.get(kind)
+    asked = str(given.get("trigger_kind") or "").upper()
+    if own_field in given or asked == TriggerKind.MANUAL:
+        return _trigger_of(TriggerKind.MANUAL)
+    return _trigger_of(kind, cron=routine.cron, interval_ms=routine.interval_ms)
+
+
+def _trigger_of(kind: TriggerKind, *, cron: str = "", interval_ms: int | None = None) -> dict[str, Any]:
+    return {"trigger_kind": kind.value, "cron": cron, "interval_ms": interval_ms}
+
+
+def _agreeing(given: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    if given.get("trigger_kind") in (None, ""):
+        return found
+    asked = FIELDS["trigger_kind"]("trigger_kind", given["trigger_kind"])
+    if asked != found["trigger_kind"]:
+        needed = {TriggerKind.CRON: "give cron", TriggerKind.INTERVAL: "give every"}
+        expected = needed.get(TriggerKind(asked), "give neither cron nor every")
+        raise InvalidValue("trigger_kind", given["trigger_kind"], f"for {asked}, {expected}")
+    return found
+
+
+def _check_together(cleaned: dict[str, Any], routine: Routine) -> None:
+    """The rules between fields; those that are not given count as the routine has them."""
+
+    def value(field: str) -> Any:
+        return cleaned.get(field, getattr(routine, field, None))
+
+    _in_order(value, "start_at", "end_at", "a time not before start_at")
+    _in_order(value, "min_interval_ms", "max_interval_ms", "a duration not below min_interval_ms")
+    _in_order(value, "retry_delay_ms", "retry_max_delay_ms", "a duration not below retry_delay_ms")
+    if value("trigger_kind") == TriggerKind.CRON and value("start_at") and value("end_at"):
+        _check_fires_between(value)
+
+
+def _in_order(value: Any, low: str, high: str, expected: str) -> None:
+    if value(low) is not None and value(high) is not None and value(high) < value(low):
+        raise InvalidValue(high, value(high), f"give {expected} ({value(low)})")
+
+
+def _check_fires_between(value: Any) -> None:
+    trigger = CronTrigger(
+        expression=value("cron"),
+        timezone=value("timezone"),
+        start_at=value("start_at"),
+        end_at=value("end_at"),
+    )
+    if next_slot(trigger, value("start_at") - INSTANT) is None:
+        raise InvalidValue("cron", value("cron"), "give an expression that fires between start_at and end_at")
