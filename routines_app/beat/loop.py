@@ -26,7 +26,7 @@ from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.claim.due import next_due_at
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.publish import outbox as dispatch
+from routines_app.protocol.publish import outbox
 from routines_app.protocol.publish.pools import admit_each_pool
 from routines_app.protocol.upkeep import nodes, reconcile
 from routines_app.protocol.upkeep.orphans import Observer
@@ -133,7 +133,7 @@ class BeatLoop:
 
     def _send_once(self, sender: Sender, goes_on: bool) -> bool:
         now = clock.now()
-        waiting = dispatch.dispatch_waiting(now) if _is_over(dispatch.next_waiting_at()) else []
+        waiting = outbox.dispatch_waiting(now) if _is_over(outbox.next_waiting_at()) else []
         sender.send(waiting, more=False)
         sent = len(waiting)
         if self._pools.is_time_to_look(goes_on):
@@ -145,7 +145,7 @@ class BeatLoop:
     def _send(self, messages: Sequence[Message]) -> None:
         if not messages or self._broker.is_resting:
             return  # they stay in the outbox
-        if dispatch.send(messages):
+        if outbox.send(messages):
             self._broker.is_back()
         else:
             self._broker.is_away()
@@ -162,7 +162,7 @@ class BeatLoop:
             return self._locked_seconds(worked)
         self._locked = 0
         # While the broker is away waiting rows are overdue for as long as that lasts.
-        waiting = longest if self._broker.is_resting else max(_seconds_until(dispatch.next_waiting_at(), now), 0.1)
+        waiting = longest if self._broker.is_resting else max(_seconds_until(outbox.next_waiting_at(), now), 0.1)
         chores = min(chore.seconds_left for chore in self._chores)
         return max(MIN_SLEEP_SECONDS, min(longest, due, waiting, chores))
 
@@ -186,7 +186,7 @@ class BeatLoop:
     def _warm_up(self) -> None:
         """The first slot should not have to wait for a connection to the broker."""
         self._fire_due(time.monotonic())
-        if not dispatch.connect():
+        if not outbox.connect():
             self._broker.is_away()
 
     def _report_node(self) -> None:

@@ -23,7 +23,7 @@ from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.end import overlap
 from routines_app.protocol.end.unstarted import end_pending, tell
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
-from routines_app.protocol.publish import outbox as dispatch
+from routines_app.protocol.publish import outbox
 from routines_app.verbs.checking import arguments
 from routines_app.verbs.checking.lookup import RoutineRef, RunRef, find_run
 from routines_app.verbs.checking.rules import Text
@@ -81,7 +81,7 @@ def _run(routine: Routine, request: Request, now: datetime) -> RoutineRun:
     _admit(routine, run, now)
     run.save(using=ledger_alias(), force_insert=True)
     if run.status == RunStatus.PENDING:
-        dispatch.after_commit([run.pk])
+        outbox.after_commit([run.pk])
     tell([run])
     return run
 

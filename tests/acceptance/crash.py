@@ -72,28 +72,28 @@ def inside_claim(point: CrashPoint) -> None:
 
 def before_publish(point: CrashPoint) -> None:
     """The claim is committed, nothing is in the broker."""
-    from routines_app.protocol.publish import outbox as dispatch
+    from routines_app.protocol.publish import outbox
 
-    send = dispatch.send
+    send = outbox.send
 
     def crash_before(messages: Any) -> bool:
         point.reach(message.run_id for message in messages)
         return send(messages)
 
-    dispatch.send = crash_before
+    outbox.send = crash_before
 
 
 def before_stamp(point: CrashPoint) -> None:
     """The messages are in the broker, the rows do not say so."""
-    from routines_app.protocol.publish import outbox as dispatch
+    from routines_app.protocol.publish import outbox
 
-    stamp = dispatch.stamp
+    stamp = outbox.stamp
 
     def crash_before(run_ids: Any, now: Any) -> int:
         point.reach(run_ids)
         return stamp(run_ids, now)
 
-    dispatch.stamp = crash_before
+    outbox.stamp = crash_before
 
 
 def before_start(point: CrashPoint) -> None:
@@ -144,10 +144,10 @@ POINTS: dict[str, Callable[[CrashPoint], None]] = {
 
 def miss_messages_after(first: timedelta) -> None:
     """Be impatient: the first look at a message that may be lost is usually after 45 s."""
-    from routines_app.protocol.publish import outbox as dispatch
+    from routines_app.protocol.publish import outbox
     from routines_app.protocol.upkeep import lost_messages
 
-    dispatch.LOST_AFTER = lost_messages.FIRST_LOOK = first
+    outbox.LOST_AFTER = lost_messages.FIRST_LOOK = first
 
 
 def time_ticks(path: Path) -> None:

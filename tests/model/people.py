@@ -11,7 +11,7 @@ from routines_app.coordination.envelope import Message
 from routines_app.core.words import Reason
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.end.finish import Lost, finish
-from routines_app.protocol.publish import outbox as dispatch
+from routines_app.protocol.publish import outbox
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.record.outcome import Outcome, cancelled, failed, succeeded
 from routines_app.protocol.run import heartbeat
@@ -37,8 +37,8 @@ class Beat:
         now = self.world.now
         for take in (
             lambda: claim_due(now).messages,
-            lambda: dispatch.dispatch_waiting(now),
-            lambda: dispatch.admit_pools(now),
+            lambda: outbox.dispatch_waiting(now),
+            lambda: outbox.admit_pools(now),
         ):
             messages = self.taken(take, crash=cut_at == "before commit")
             if cut_at == "slow after commit":
@@ -48,7 +48,7 @@ class Beat:
             elif cut_at == "after publish":
                 self.publish_only(messages)
             else:
-                dispatch.send(messages)
+                outbox.send(messages)
 
     def taken(self, take, crash: bool) -> list[Message]:  # type: ignore[no-untyped-def]
         try:
@@ -66,7 +66,7 @@ class Beat:
 
     def send_late(self) -> None:
         messages, self.unsent = self.unsent, []
-        dispatch.send(messages)
+        outbox.send(messages)
 
     def reconcile(self) -> None:
         now = self.world.now

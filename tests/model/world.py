@@ -17,7 +17,7 @@ from routines_app.coordination import leases, wakeups
 from routines_app.coordination.broker import BrokerAway
 from routines_app.coordination.envelope import Message
 from routines_app.protocol.ledger import clock
-from routines_app.protocol.publish import outbox as dispatch
+from routines_app.protocol.publish import outbox
 from routines_app.protocol.upkeep import lost_messages
 
 QUEUE = "celery"
@@ -85,7 +85,7 @@ class World:
         with ExitStack() as patches:
             for target, name, value in (
                 (clock, "now", lambda: self.now),
-                (dispatch, "broker", lambda: self),
+                (outbox, "broker", lambda: self),
                 (lost_messages, "broker", lambda: self),
                 (leases, "acquire", self.acquire),
                 (leases, "renew", self.acquire),

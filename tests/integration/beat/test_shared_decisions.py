@@ -14,9 +14,7 @@ from routines_app.core import firing
 from routines_app.core.jitter import jitter_ms
 from routines_app.core.keys import slot_key
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState
-from routines_app.protocol.claim import alike as shared_decisions
-from routines_app.protocol.claim import decide as claim_decision
-from routines_app.protocol.claim import firings
+from routines_app.protocol.claim import alike, decide, firings
 from routines_app.protocol.claim.alike import Decisions
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.claim.decide import Claimed
@@ -47,11 +45,11 @@ def decided(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the routines that were decided by themselves."""
     names: list[str] = []
 
-    def decide(row: DueRow, *given: Any) -> Claimed:
+    def decide_alone(row: DueRow, *given: Any) -> Claimed:
         names.append(row.name)
-        return claim_decision.decide(row, *given)
+        return decide.decide(row, *given)
 
-    monkeypatch.setattr(shared_decisions, "decide", decide)
+    monkeypatch.setattr(alike, "decide", decide_alone)
     return names
 
 
@@ -150,7 +148,7 @@ def test_a_copy_is_what_the_routine_would_have_got_by_itself(policies: dict[str,
     copied_from, copied = decisions.of(first, []), decisions.of(second, [])
 
     assert decided == ["one"]
-    alone = claim_decision.decide(second, [], now, Firings(now))
+    alone = decide.decide(second, [], now, Firings(now))
     assert alone.runs
     assert without_ids(copied) == without_ids(alone)
     ids = [run.id for claimed in (copied_from, copied) for run in claimed.runs]

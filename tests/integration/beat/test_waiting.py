@@ -14,7 +14,7 @@ from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState
 from routines_app.protocol.end.overlap import cancel_pending, request_stop
 from routines_app.protocol.ledger import clock
-from routines_app.protocol.publish import judge as outbox
+from routines_app.protocol.publish import judge
 from routines_app.protocol.publish.outbox import admit_pools, dispatch_waiting
 from routines_app.protocol.run.start import Started, start
 from routines_app.protocol.upkeep.reconcile import release_forgotten
@@ -103,14 +103,14 @@ def test_a_row_that_cannot_be_decided_does_not_stop_the_others(
     """It waits with a reason and is looked at later; the log tells about it once."""
     now = clock.now()
     broken, good = waiting(make("broken"), now), waiting(make("good"), now)
-    decide = outbox.is_expired
+    decide = judge.is_expired
 
     def fail(trigger: str, *times: Any) -> bool:
         if trigger == RunTrigger.HINT:
             raise OverflowError("out of the calendar")
         return decide(trigger, *times)
 
-    monkeypatch.setattr(outbox, "is_expired", fail)
+    monkeypatch.setattr(judge, "is_expired", fail)
     RoutineRun.objects.filter(pk=broken.pk).update(trigger=RunTrigger.HINT)
 
     assert [message.run_id for message in dispatch_waiting(now)] == [str(good.pk)]

@@ -14,7 +14,7 @@ from routines_app import service, signals
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState
 from routines_app.protocol.end.finish import close_run
-from routines_app.protocol.publish import outbox as dispatch
+from routines_app.protocol.publish import outbox
 from routines_app.protocol.record.outcome import cancelled
 from tests.integration.service.conftest import MONDAY, NOTE, Time
 from tests.integration.service.test_pause import waiting_run
@@ -72,13 +72,13 @@ def test_a_request_that_is_rolled_back_leaves_neither_row_nor_message(redis_clie
 def test_a_broker_that_is_away_is_not_the_callers_problem(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The request succeeds, and the row waits for a beat."""
     from routines_app.coordination.broker import BrokerAway
-    from routines_app.protocol.publish import outbox as dispatch
+    from routines_app.protocol.publish import outbox
 
     class Away:
         def publish(self, messages: object) -> None:
             raise BrokerAway("refused")
 
-    monkeypatch.setattr(dispatch, "broker", Away)
+    monkeypatch.setattr(outbox, "broker", Away)
     service.create_routine("report", task=NOTE)
     run = service.run_now("report")
     run.refresh_from_db()
@@ -243,7 +243,7 @@ def test_a_run_that_cannot_be_sent_is_no_error_of_the_caller(
     def fail(messages: object) -> bool:
         raise error
 
-    monkeypatch.setattr(dispatch, "send", fail)
+    monkeypatch.setattr(outbox, "send", fail)
     routine = make()
     with django_capture_on_commit_callbacks(execute=True):
         run = service.run_now(routine)
