@@ -2,7 +2,7 @@
 
 A lease keeps other workers from even trying while an exclusive run lives. It is not what makes a second exclusive
 run impossible, that is the ledger's `running_key`: so a lease that Redis has forgotten is simply taken again by its
-owner. Every function raises `redis.RedisError` when Redis is away; a lease's token is its run's id.
+owner. The functions raise `redis.RedisError` when Redis is away; a lease's token is its run's id.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from importlib import resources
 from typing import Any, cast
+
+import redis
 
 from routines_app.coordination.redis_client import client, key
 
@@ -26,6 +28,14 @@ renew = acquire
 def release(routine_id: int, token: str) -> bool:
     """Give the lease back; False when it was not ours."""
     return bool(_call("release_lease", routine_id, token))
+
+
+def release_quietly(routine_id: int, token: str) -> None:
+    """Give the lease back, and never raise: with Redis away it runs out by itself."""
+    try:
+        release(routine_id, token)
+    except redis.RedisError:
+        return
 
 
 def holder(routine_id: int) -> tuple[str, float] | None:

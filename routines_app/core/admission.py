@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from routines_app.core.words import ConcurrencyPolicy, Reason
+
+LOOK_AGAIN = timedelta(seconds=1)  # at a run that waits for another; the end of that other run usually comes first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +32,7 @@ class Candidate:
 class ActiveRun:
     """Another run of the same routine that is PENDING or RUNNING."""
 
-    id: object
+    id: UUID
     running: bool
     sent: bool = False
     """It is PENDING and was let through: it is on its way to a worker, or queues for room in its pool."""
@@ -76,9 +79,9 @@ class Cancel:
 class Replace:
     """Make room and hold the candidate: ask these to stop, cancel those, end the ones whose grace is over."""
 
-    stop: tuple[object, ...] = ()
-    cancel: tuple[object, ...] = ()
-    force: tuple[object, ...] = ()
+    stop: tuple[UUID, ...] = ()
+    cancel: tuple[UUID, ...] = ()
+    force: tuple[UUID, ...] = ()
 
 
 Decision = Publish | Hold | Skip | Cancel | Replace
@@ -143,6 +146,6 @@ def _wait_for_room(pool: PoolUsage | None) -> Hold | None:
     return Hold(Reason.CEILING) if pool is not None and pool.in_flight >= pool.ceiling else None
 
 
-def _unasked(active: Sequence[ActiveRun]) -> tuple[object, ...]:
+def _unasked(active: Sequence[ActiveRun]) -> tuple[UUID, ...]:
     # Asking twice would restart the grace of a run that is already on its way out.
     return tuple(other.id for other in active if other.running and other.stop_requested_at is None)

@@ -33,6 +33,14 @@ class ConcurrencyPolicy(StrEnum):
     REPLACE = "REPLACE"
 
 
+EXCLUSIVE = frozenset({ConcurrencyPolicy.FORBID, ConcurrencyPolicy.REPLACE})
+
+
+def is_exclusive(policy: str) -> bool:
+    """Whether at most one run of the routine may be RUNNING at a time: it starts with lease, fence and running key."""
+    return policy in EXCLUSIVE
+
+
 class CatchUpPolicy(StrEnum):
     SKIP = "SKIP"
     LAST = "LAST"

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.timezone import now as current_time
 
-from routines_app.core.words import CatchUpPolicy, ConcurrencyPolicy, Priority, RoutineStatus, TriggerKind
+from routines_app.core.words import CatchUpPolicy, ConcurrencyPolicy, Priority, RoutineStatus, TriggerKind, is_exclusive
 from routines_app.models.choices import is_word, word_field
 from routines_app.models.pool import Pool
 
@@ -150,7 +150,7 @@ class Routine(models.Model):
 
     @property
     def is_exclusive(self) -> bool:
-        return self.concurrency_policy != ConcurrencyPolicy.ALLOW
+        return is_exclusive(self.concurrency_policy)
 
     @property
     def is_declared_in_code(self) -> bool:

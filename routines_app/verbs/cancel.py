@@ -18,8 +18,9 @@ from routines_app.protocol.end import overlap
 from routines_app.protocol.end.unstarted import end_pending
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
+from routines_app.protocol.ledger.locks import lock_state
 from routines_app.verbs.checking.lookup import RunRef, find_run
-from routines_app.verbs.editing import REASON, locked_state
+from routines_app.verbs.editing import REASON
 
 
 def cancel_run(run: RunRef, *, reason: str = "", actor: str = "") -> RoutineRun:
@@ -30,7 +31,7 @@ def cancel_run(run: RunRef, *, reason: str = "", actor: str = "") -> RoutineRun:
     said = _said(REASON("reason", reason), str(actor or ""))
     found = find_run(run)
     with transaction.atomic(using=ledger_alias()):
-        locked_state(found.routine_id)
+        lock_state(found.routine_id)
         now = clock.now()
         if not end_pending(found.routine_id, [found.pk], Reason.CANCELLED, now, said):
             _ask_to_stop(found, now, said)

@@ -17,6 +17,7 @@ from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine, RoutineState
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
+from routines_app.protocol.ledger.locks import lock_state
 from routines_app.protocol.record import changes
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.checking.rules import Text
@@ -62,7 +63,7 @@ def editing(ref: RoutineRef, *, actor: object = "", reason: str = "") -> Iterato
     actor, reason = ACTOR("actor", str(actor or "")), REASON("reason", reason)
     routine_id = find_routine(ref).pk
     with transaction.atomic(using=ledger_alias()):
-        state = locked_state(routine_id)
+        state = lock_state(routine_id)
         routine = find_routine(routine_id)
         routine.state, state.routine = state, routine
         # The clock is read behind the lock: whatever the last holder stamped is not later than this.
@@ -70,16 +71,6 @@ def editing(ref: RoutineRef, *, actor: object = "", reason: str = "") -> Iterato
         on_commit(wake_beats)
     if isinstance(ref, Routine):
         _follow(ref, routine)
-
-
-def locked_state(routine_id: int) -> RoutineState:
-    """The routine's state, locked; one that a plain insert has left out is made up for."""
-    states = RoutineState.objects.using(ledger_alias())
-    found = states.select_for_update().filter(pk=routine_id).first()
-    if found is None:
-        states.bulk_create([RoutineState(routine_id=routine_id)], ignore_conflicts=True)
-        found = states.select_for_update().get(pk=routine_id)
-    return found
 
 
 def refuse_move(routine: Routine, to: RoutineStatus, verb: str, expected: str) -> None:

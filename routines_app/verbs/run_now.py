@@ -21,9 +21,10 @@ from routines_app.core.keys import manual_key
 from routines_app.core.words import ConcurrencyPolicy, Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.end import overlap
-from routines_app.protocol.end.unstarted import end_pending, tell
+from routines_app.protocol.end.unstarted import end_pending
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.publish import outbox
+from routines_app.protocol.record.events import tell
 from routines_app.verbs.checking import arguments
 from routines_app.verbs.checking.lookup import RoutineRef, RunRef, find_run
 from routines_app.verbs.checking.rules import Text

@@ -36,10 +36,11 @@ from routines_app.protocol.claim.due import DueRow, take_due, write_states
 from routines_app.protocol.claim.new_runs import NewRun, insert_runs
 from routines_app.protocol.claim.rare import end_due_pause, park_broken, record_replans
 from routines_app.protocol.end.overlap import active_runs, request_stop
-from routines_app.protocol.end.unstarted import replace_pending, tell
+from routines_app.protocol.end.unstarted import replace_pending
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.ledger.timeouts import limit_waits
 from routines_app.protocol.publish.pools import roomy_pools
+from routines_app.protocol.record.events import tell
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from routines_app.conf import get_settings
-from routines_app.core.admission import ActiveRun, Candidate, Hold, Publish, Replace, Skip, admit
+from routines_app.core.admission import LOOK_AGAIN, ActiveRun, Candidate, Hold, Publish, Replace, Skip, admit
 from routines_app.core.catch_up import Fire
 from routines_app.core.firing import Firing, Skipped
 from routines_app.core.jitter import jitter_ms
@@ -28,8 +28,6 @@ from routines_app.protocol.claim.due import DueRow, NewState
 from routines_app.protocol.claim.firings import Firings
 from routines_app.protocol.claim.new_runs import NewRun
 from routines_app.protocol.plan.planning import fingerprint_of, plan_from_now
-
-LOOK_AGAIN = timedelta(seconds=1)  # a run that waits for another; the end of that other run usually comes first
 
 _HINTS = frozenset({Source.HINT_ONESHOT, Source.HINT_INTERVAL})
 

@@ -12,6 +12,7 @@ from django.db import connections
 from routines_app.models import RoutineState
 from routines_app.protocol.ledger.arrays import array_literal
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, load_times_fast, sql
+from routines_app.protocol.ledger.locks import skipping_locked
 
 _ROUTINE_FIELDS = (
     "name",
@@ -125,9 +126,8 @@ def _take_from_postgresql(alias: str, now: datetime, limit: int) -> Iterable[tup
 
 def _take_portably(alias: str, now: datetime, limit: int) -> Iterable[tuple[Any, ...]]:
     states = RoutineState.objects.using(alias)
-    skip_locked = connections[alias].features.has_select_for_update_skip_locked
-    due = states.select_for_update(skip_locked=skip_locked).filter(next_run_at__lte=now)
-    locked = list(due.order_by("next_run_at", "routine_id").values_list("routine_id", flat=True)[:limit])
+    due = skipping_locked(states.filter(next_run_at__lte=now).order_by("next_run_at", "routine_id"))
+    locked = list(due.values_list("routine_id", flat=True)[:limit])
     if not locked:
         return []
     return states.filter(pk__in=locked).order_by("next_run_at", "routine_id").values_list(*_COLUMNS)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import Source, TriggerKind
 from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.locks import lock_free_states
 from routines_app.protocol.ledger.timeouts import limit_waits
 
 
@@ -37,12 +38,9 @@ def continue_after(routine_ids: Collection[int], now: datetime) -> int:
     ids = list(between_chains().filter(pk__in=routine_ids).values_list("pk", flat=True))
     if not ids:
         return 0
-    skip_locked = connections[alias].features.has_select_for_update_skip_locked
     with transaction.atomic(using=alias):
         limit_waits(alias)
-        states = RoutineState.objects.using(alias).filter(pk__in=ids).order_by("pk")
-        locked = list(states.select_for_update(skip_locked=skip_locked).values_list("pk", flat=True))
-        return continue_catch_up(locked, now)
+        return continue_catch_up(lock_free_states(ids), now)
 
 
 def between_chains() -> QuerySet[RoutineState]:

@@ -22,7 +22,7 @@ from uuid import UUID
 
 from django.db import Error
 
-from routines_app.coordination import wakeups
+from routines_app.coordination import leases, wakeups
 from routines_app.core.retry import RetryAt, decide_retry
 from routines_app.core.words import Reason, RunStatus, Source
 from routines_app.models import RoutineRun, new_run_id
@@ -35,7 +35,6 @@ from routines_app.protocol.ledger.prepared import run_statement
 from routines_app.protocol.record import events, facts
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.record.outcome import Outcome
-from routines_app.protocol.run.start import release_quietly
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ Finish = Ended | Lost
 
 def give_lease_back(run: RunFacts) -> None:
     if run.exclusive:
-        release_quietly(run.routine_id, run.token)
+        leases.release_quietly(run.routine_id, run.token)
 
 
 def finish(run: RunFacts, outcome: Outcome, *, give_back: Callable[[], object] | None = None) -> Finish:

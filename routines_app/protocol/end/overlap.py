@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import BooleanField, Case, F, Q, QuerySet, Value, When, Window
+from django.db.models import BooleanField, Case, F, Q, Value, When, Window
 from django.db.models.functions import RowNumber
 
 from routines_app.core.admission import ActiveRun
@@ -17,6 +17,7 @@ from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import fast_rows, ledger_alias
+from routines_app.protocol.ledger.locks import lock_runs
 
 READ_PER_KIND = 20  # of one routine: a backlog of thousands decides nothing that its newest rows do not
 
@@ -60,21 +61,13 @@ def _newest_of_each_kind(routine_ids: Collection[int]) -> Iterable[tuple[Any, ..
 def request_stop(run_ids: Collection[UUID], reason: Reason, now: datetime) -> int:
     """Ask RUNNING runs to stop; the first request counts. Their watchdogs see it."""
     running = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.RUNNING, stop_requested_at=None)
-    ids = locked_in_order(running, run_ids)
+    ids = lock_runs(running, run_ids)
     return running.filter(id__in=ids).update(stop_requested_at=now, stop_reason=reason) if ids else 0
 
 
 def cancel_pending(run_ids: Collection[UUID], reason: Reason, now: datetime) -> int:
     """End PENDING runs that have not started; one that starts at the same moment wins and is left alone."""
     pending = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.PENDING)
-    ids = locked_in_order(pending, run_ids)
+    ids = lock_runs(pending, run_ids)
     ended = {"status": RunStatus.CANCELLED, "reason": reason, "completed_at": now, "publish_after": None}
     return pending.filter(id__in=ids).update(**ended) if ids else 0
-
-
-def locked_in_order(runs: QuerySet[RoutineRun], run_ids: Collection[UUID]) -> list[UUID]:
-    """Lock those of the runs, in the order of their ids: an update of several takes its locks in any order."""
-    if not run_ids:
-        return []
-    locked = runs.filter(AnyOf("id", run_ids)).order_by("id").select_for_update()
-    return list(locked.values_list("id", flat=True))

@@ -17,6 +17,7 @@ from routines_app.core.governor import Plan, plan_next
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger, Source, TriggerKind
 from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState
 from routines_app.protocol.end.catch_up import continue_catch_up
+from routines_app.protocol.ledger.locks import lock_run, lock_state
 from routines_app.protocol.plan.planning import anchor_of, plan_from_now, plan_state, replan
 from routines_app.protocol.record import changes
 from routines_app.protocol.record.facts import RunFacts
@@ -60,8 +61,8 @@ def end_in_transaction(
 ) -> Ended | None:
     """End the run and everything that follows from it; None when the row is no longer ours."""
     with transaction.atomic(using=alias):
-        state = RoutineState.objects.using(alias).select_for_update().select_related(None).get(pk=run.routine_id)
-        row = _ours(alias, run)
+        state = lock_state(run.routine_id)
+        row = lock_run(RoutineRun.objects.using(alias).filter(status=RunStatus.RUNNING, fence=run.fence), run.id)
         if row is None:
             return None
         routine = Routine.objects.using(alias).get(pk=run.routine_id)
@@ -71,11 +72,6 @@ def end_in_transaction(
         if attempt is not None and goes_on:
             _insert_retry(alias, row, routine, attempt)
         return _count(alias, routine, state, status, reason, attempt if goes_on else None, now)
-
-
-def _ours(alias: str, run: RunFacts) -> RoutineRun | None:
-    rows = RoutineRun.objects.using(alias).select_for_update()
-    return rows.filter(id=run.id, status=RunStatus.RUNNING, fence=run.fence).first()
 
 
 def _effective(row: RoutineRun, outcome: Outcome) -> tuple[RunStatus, str]:
@@ -201,7 +197,7 @@ def _plan_anew(routine: Routine, state: RoutineState, now: datetime) -> tuple[da
 def settle(alias: str, routine_id: int, now: datetime, *, recovered: bool) -> None:
     """What an end means for the schedule, when it could not be part of the end's own statement."""
     with transaction.atomic(using=alias):
-        state = RoutineState.objects.using(alias).select_for_update().get(pk=routine_id)
+        state = lock_state(routine_id)
         if recovered:
             _replan_interval(Routine.objects.using(alias).get(pk=routine_id), state, now)
             state.save(using=alias)

@@ -6,17 +6,16 @@ goes on.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
-from routines_app import signals
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.catch_up import continue_catch_up
 from routines_app.protocol.end.overlap import cancel_pending
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.record.events import emit
+from routines_app.protocol.record.events import tell
 
 
 def end_pending(routine_id: int, run_ids: Collection[UUID], reason: Reason, now: datetime, said: str = "") -> int:
@@ -38,11 +37,3 @@ def replace_pending(run_ids: Collection[UUID], now: datetime) -> None:
     if cancel_pending(run_ids, Reason.REPLACED, now):
         runs = RoutineRun.objects.using(ledger_alias()).filter(id__in=run_ids, completed_at=now)
         tell(runs.filter(status=RunStatus.CANCELLED).select_related("routine"))
-
-
-def tell(runs: Sequence[RoutineRun] | Collection[RoutineRun]) -> None:
-    """Send the signals of runs that ended without a worker, after the commit."""
-    told = {RunStatus.SKIPPED.value: signals.run_skipped, RunStatus.CANCELLED.value: signals.run_cancelled}
-    for run in runs:
-        if run.status in told:
-            emit(told[run.status], RoutineRun, run=run, routine=run.routine, reason=run.reason)

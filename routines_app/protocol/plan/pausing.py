@@ -16,13 +16,11 @@ from __future__ import annotations
 from copy import copy
 from datetime import datetime
 
-from django.db.models import F, Q, QuerySet, Value
-from django.db.models.functions import Greatest
-
 from routines_app.core.triggers import INSTANT
-from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus, RunStatus, RunTrigger
-from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState
+from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus
+from routines_app.models import ChangeKind, Routine, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.plan.held import release_held_runs
 from routines_app.protocol.plan.planning import fault_of, fingerprint_of, replan
 from routines_app.protocol.plan.unfired import (
     BASELINE,
@@ -33,11 +31,6 @@ from routines_app.protocol.plan.unfired import (
     source_of,
 )
 from routines_app.protocol.record import changes
-
-HOLDING = (RoutineStatus.PAUSED, RoutineStatus.PARKED)
-"""Routines whose runs wait for a person, except those that a person asked for. A paused one may become parked."""
-
-HELD_BY_STATUS = Q(routine__status__in=HOLDING) & ~Q(trigger=RunTrigger.MANUAL)
 
 
 def end_pause(
@@ -121,23 +114,3 @@ def plan_slots(routine: Routine, state: RoutineState, now: datetime) -> None:
     state.release_policy, state.release_until, state.open_skip = "", None, None
     if routine.status != RoutineStatus.ACTIVE:
         replan(routine, state, now)
-
-
-def hold_runs(routine: Routine) -> int:
-    """Hold what waits to be sent; what is in the broker is handed back by the worker that receives it."""
-    return (
-        _unsent(routine)
-        .exclude(trigger=RunTrigger.MANUAL)
-        .update(publish_after=None, admitted_at=None, reason=Reason.PAUSED)
-    )
-
-
-def release_held_runs(routine: Routine, now: datetime) -> int:
-    """Let what was held go on, each as soon as it is eligible."""
-    waiting_for_nobody = _unsent(routine).filter(Q(publish_after=None) | Q(reason=Reason.PAUSED))
-    return waiting_for_nobody.update(publish_after=Greatest(F("eligible_at"), Value(now)), reason=Reason.NONE)
-
-
-def _unsent(routine: Routine) -> QuerySet[RoutineRun]:
-    runs = RoutineRun.objects.using(ledger_alias())
-    return runs.filter(routine_id=routine.pk, status=RunStatus.PENDING, dispatched_at=None)

@@ -26,9 +26,9 @@ from routines_app.core.words import (
     TriggerKind,
 )
 from routines_app.models import Routine, RoutineRun, RoutineState
-from routines_app.protocol.end.unstarted import tell
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.planning import anchor_of, plan_state
+from routines_app.protocol.record.events import tell
 
 BASELINE = {TriggerKind.CRON: Source.BASELINE_CRON, TriggerKind.INTERVAL: Source.BASELINE_INTERVAL}
 OVERWRITTEN = ASLEEP | {Source.PAUSED}

@@ -14,17 +14,28 @@ from uuid import UUID
 from routines_app.conf import get_settings
 from routines_app.coordination import wakeups
 from routines_app.coordination.envelope import Message
-from routines_app.core.admission import ActiveRun, Cancel, Candidate, Decision, Hold, Publish, Replace, Skip, admit
+from routines_app.core.admission import (
+    LOOK_AGAIN,
+    ActiveRun,
+    Cancel,
+    Candidate,
+    Decision,
+    Hold,
+    Publish,
+    Replace,
+    Skip,
+    admit,
+)
 from routines_app.core.expiry import is_expired
+from routines_app.core.holding import HELD_AS
 from routines_app.core.words import ConcurrencyPolicy, Reason, RunStatus, RunTrigger
 from routines_app.models import RoutineRun
-from routines_app.protocol.claim.decide import LOOK_AGAIN
 from routines_app.protocol.end.catch_up import continue_after
 from routines_app.protocol.end.finish import close_run
 from routines_app.protocol.end.overlap import active_runs, request_stop
-from routines_app.protocol.end.unstarted import replace_pending, tell
+from routines_app.protocol.end.unstarted import replace_pending
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
-from routines_app.protocol.plan.pausing import HOLDING
+from routines_app.protocol.record.events import tell
 from routines_app.protocol.record.outcome import cancelled
 
 logger = logging.getLogger(__name__)
@@ -236,7 +247,7 @@ def _candidate(row: WaitingRow) -> Candidate:
         policy=ConcurrencyPolicy(row.policy),
         fresh=False,
         eligible_at=row.eligible_at,
-        routine_paused=row.status in HOLDING,
+        routine_paused=row.status in HELD_AS,
         manual=row.trigger == RunTrigger.MANUAL,
         replace_grace_ms=int(get_settings().replace_grace_seconds * 1000),
     )

@@ -22,11 +22,12 @@ from django.db.models import F
 from routines_app.conf import get_settings
 from routines_app.coordination.broker import BrokerAway, broker
 from routines_app.coordination.envelope import Message
-from routines_app.core.words import ConcurrencyPolicy, Reason, RunStatus
-from routines_app.models import RoutineRun, RoutineState
+from routines_app.core.words import Reason, RunStatus, is_exclusive
+from routines_app.models import RoutineRun
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.arrays import AnyOf, array_literal
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, on_commit, sql
+from routines_app.protocol.ledger.locks import lock_free_states, skipping_locked
 from routines_app.protocol.ledger.timeouts import limit_waits
 from routines_app.protocol.publish.eager import is_eager, run_inline
 from routines_app.protocol.publish.judge import WAITING_COLUMNS, WaitingRow, judge
@@ -136,22 +137,11 @@ def _take_waiting(now: datetime, limit: int) -> list[WaitingRow]:
     candidates = [_Candidate._make(row) for row in found]
     if not candidates:
         return []
-    exclusive = {row.routine_id for row in candidates if row.policy != ConcurrencyPolicy.ALLOW}
-    locked = _lock_states(exclusive)
+    exclusive = {row.routine_id for row in candidates if is_exclusive(row.policy)}
+    locked = lock_free_states(exclusive)
     ids = [row.id for row in candidates if row.routine_id not in exclusive or row.routine_id in locked]
-    of: tuple[str, ...] = ("self",) if connections[alias].features.has_select_for_update_of else ()
-    skip_locked = connections[alias].features.has_select_for_update_skip_locked
-    rows = waiting.filter(AnyOf("id", ids)).select_for_update(skip_locked=skip_locked, of=of).order_by("id")
+    rows = skipping_locked(waiting.filter(AnyOf("id", ids)).order_by("id"))
     return [WaitingRow._make(row) for row in rows.values_list(*WAITING_COLUMNS)]
-
-
-def _lock_states(routine_ids: Collection[int]) -> set[int]:
-    if not routine_ids:
-        return set()
-    alias = ledger_alias()
-    skip_locked = connections[alias].features.has_select_for_update_skip_locked
-    states = RoutineState.objects.using(alias).filter(AnyOf("pk", routine_ids)).order_by("pk")
-    return set(states.select_for_update(skip_locked=skip_locked).values_list("pk", flat=True))
 
 
 def next_waiting_at() -> datetime | None:

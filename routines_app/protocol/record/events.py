@@ -6,12 +6,13 @@ The facts come from memory: a run that starts and succeeds costs no statement mo
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 from django.dispatch import Signal
 
 from routines_app import signals
-from routines_app.core.words import Reason, RunStatus
+from routines_app.core.words import RunStatus
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.ledger.database import on_commit
 from routines_app.protocol.record.facts import RunFacts, light_run
@@ -24,6 +25,7 @@ _ENDED = {
     RunStatus.SKIPPED: signals.run_skipped,
     RunStatus.CANCELLED: signals.run_cancelled,
 }
+_ENDED_UNSTARTED = {status.value: _ENDED[status] for status in (RunStatus.SKIPPED, RunStatus.CANCELLED)}
 
 
 def run_started(facts: RunFacts) -> None:
@@ -37,9 +39,11 @@ def run_ended(facts: RunFacts, status: RunStatus, reason: str, **known: Any) -> 
     emit(_ENDED[status], RoutineRun, run=run, routine=run.routine, reason=str(reason), **known)
 
 
-def run_expired(run: RoutineRun) -> None:
-    run.status, run.reason = RunStatus.SKIPPED.value, Reason.EXPIRED.value
-    emit(signals.run_skipped, RoutineRun, run=run, routine=run.routine, reason=run.reason)
+def tell(runs: Iterable[RoutineRun]) -> None:
+    """Send the signals of runs that ended without a worker, after the commit."""
+    for run in runs:
+        if run.status in _ENDED_UNSTARTED:
+            emit(_ENDED_UNSTARTED[run.status], RoutineRun, run=run, routine=run.routine, reason=run.reason)
 
 
 def routine_exhausted(facts: RunFacts, reason: str) -> None:

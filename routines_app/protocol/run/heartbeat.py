@@ -10,13 +10,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
 
 from routines_app.conf import get_settings
 from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun, RunLog
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, sql
+from routines_app.protocol.ledger.locks import lock_runs
 from routines_app.protocol.ledger.prepared import run_statement
 
 
@@ -64,8 +64,8 @@ def write_log(run_id: UUID, fence: int | None, lines: list[tuple[datetime, str]]
         return True
     alias = ledger_alias()
     with transaction.atomic(using=alias):
-        run = RoutineRun.objects.using(alias).select_for_update().only("id")
-        if not run.filter(Q(fence=fence), id=run_id, status=RunStatus.RUNNING).exists():
+        ours = RoutineRun.objects.using(alias).filter(status=RunStatus.RUNNING, fence=fence)
+        if not lock_runs(ours, [run_id]):
             return False
         logs = RunLog.objects.using(alias)
         logs.bulk_create([RunLog(run_id=run_id, at=at, line=line) for at, line in lines])

@@ -23,18 +23,20 @@ from django.db import IntegrityError, connections, transaction
 from routines_app.conf import get_settings
 from routines_app.coordination import leases
 from routines_app.core.expiry import is_expired
-from routines_app.core.words import ConcurrencyPolicy, Reason, RoutineStatus, RunStatus, RunTrigger
+from routines_app.core.holding import HELD_AS, held_as
+from routines_app.core.words import Reason, RoutineStatus, RunStatus
 from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.end.catch_up import continue_catch_up
 from routines_app.protocol.end.unstarted import end_pending
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, sql
+from routines_app.protocol.ledger.locks import lock_state
 from routines_app.protocol.ledger.prepared import run_statement
-from routines_app.protocol.record import events, facts
+from routines_app.protocol.record import facts
+from routines_app.protocol.record.events import tell
 from routines_app.protocol.record.facts import RunFacts
 
 HAND_BACK = timedelta(seconds=1)  # soon enough for a lease that is about to be released, rare enough to be cheap
-HELD_BACK: dict[str, Reason] = {RoutineStatus.PAUSED: Reason.PAUSED, RoutineStatus.PARKED: Reason.PARKED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +81,7 @@ class _Look:
     @property
     def waits_for(self) -> Reason | None:
         """Why it waits until a person lets it go on; what somebody asked for by hand does not wait."""
-        if self.run.trigger == RunTrigger.MANUAL:
-            return None
-        return HELD_BACK.get(self.run.routine.status)
+        return held_as(self.run.routine.status, self.run.trigger)
 
     @property
     def retired(self) -> bool:
@@ -123,7 +123,7 @@ def _start_after(look: _Look, worker: str, lease: bool) -> Start:
         return hand_back(run.id, look.waits_for, look.now)
     if look.expired:
         return _expire(look)
-    if run.routine.concurrency_policy == ConcurrencyPolicy.ALLOW:
+    if not run.routine.is_exclusive:
         found = _start_shared(run.id, worker)
         return Started(found) if found else hand_back(run.id, Reason.KEY_TAKEN, look.now)
     return _start_leased(run.id, run.routine_id, worker, lease) or hand_back(run.id, Reason.KEY_TAKEN, look.now)
@@ -139,7 +139,7 @@ def hand_back(run_id: UUID, reason: Reason, now: datetime) -> Start:
     eligible_at = now + HAND_BACK
     # The resume of a paused routine, or the reset of a parked one, sets `publish_after`: until then there is nothing
     # to look at.
-    publish_after = None if reason in HELD_BACK.values() else eligible_at
+    publish_after = None if reason in HELD_AS.values() else eligible_at
     handed = (
         RoutineRun.objects.using(ledger_alias())
         .filter(id=run_id, status=RunStatus.PENDING)
@@ -153,7 +153,7 @@ def hand_back(run_id: UUID, reason: Reason, now: datetime) -> Start:
 def _expire(look: _Look) -> Start:
     alias, run = ledger_alias(), look.run
     with transaction.atomic(using=alias):
-        RoutineState.objects.using(alias).select_for_update().filter(pk=run.routine_id).first()
+        lock_state(run.routine_id)
         won = (
             RoutineRun.objects.using(alias)
             .filter(id=run.id, status=RunStatus.PENDING)
@@ -161,7 +161,8 @@ def _expire(look: _Look) -> Start:
         )
         if won:
             continue_catch_up([run.routine_id], look.now)
-            events.run_expired(run)
+            run.status, run.reason = RunStatus.SKIPPED, Reason.EXPIRED
+            tell([run])
     return Expired() if won else NotOurs()
 
 
@@ -169,7 +170,7 @@ def _retire(look: _Look) -> Start:
     """Archiving cancels what is PENDING; a row that was written at that very moment is cancelled by its message."""
     alias, run = ledger_alias(), look.run
     with transaction.atomic(using=alias):
-        RoutineState.objects.using(alias).select_for_update().filter(pk=run.routine_id).first()
+        lock_state(run.routine_id)
         won = end_pending(run.routine_id, [run.id], Reason.ARCHIVED, look.now)
     return Retired() if won else NotOurs()
 
@@ -198,20 +199,12 @@ def _start_exclusive_or_release(run_id: UUID, routine_id: int, worker: str) -> R
     finally:
         # A message that arrives twice takes the lease of its own RUNNING run again: that one must be left alone.
         if found is None and not _is_running(run_id):
-            release_quietly(routine_id, str(run_id))
+            leases.release_quietly(routine_id, str(run_id))
     return found
 
 
 def _is_running(run_id: UUID) -> bool:
     return RoutineRun.objects.using(ledger_alias()).filter(id=run_id, status=RunStatus.RUNNING).exists()
-
-
-def release_quietly(routine_id: int, token: str) -> None:
-    """Give a lease back; with Redis away it runs out by itself."""
-    try:
-        leases.release(routine_id, token)
-    except redis.RedisError:
-        return
 
 
 def _start_exclusive(run_id: UUID, routine_id: int, worker: str) -> RunFacts | None:
@@ -250,7 +243,7 @@ def _begin_portably(alias: str, run_id: UUID, worker: str, *, exclusive: bool) -
         run = RoutineRun.objects.using(alias).select_related("routine").filter(id=run_id).first()
         if run is None:
             return None
-        state = RoutineState.objects.using(alias).select_for_update().get(pk=run.routine_id)
+        state = lock_state(run.routine_id)
         if not _may_begin(run, exclusive):
             return None
         fence = _raise_fence(alias, state) if exclusive else None

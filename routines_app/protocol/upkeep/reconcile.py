@@ -21,7 +21,7 @@ from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.catch_up import between_chains, continue_after
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.pausing import HELD_BY_STATUS
+from routines_app.protocol.plan.held import HELD_BY_STATUS
 from routines_app.protocol.upkeep import nodes, orphans, prune
 from routines_app.protocol.upkeep.lost_messages import republish_lost
 

@@ -1,0 +1,24 @@
+"""What a routine's status holds back: the one rule for PAUSED and PARKED.
+
+A routine in one of these fires nothing, and its runs that have not started wait for a person. What a person asked for
+by hand goes all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from routines_app.core.words import Reason, RoutineStatus, RunTrigger
+
+HELD_AS: Mapping[str, Reason] = MappingProxyType(
+    {RoutineStatus.PAUSED: Reason.PAUSED, RoutineStatus.PARKED: Reason.PARKED}
+)
+"""The statuses that hold runs back, and the reason that what they hold back gets."""
+
+GOES_ANYWAY = RunTrigger.MANUAL
+
+
+def held_as(status: str, trigger: str) -> Reason | None:
+    """Why a run of a routine in this status waits for a person; None when it does not."""
+    return None if trigger == GOES_ANYWAY else HELD_AS.get(status)

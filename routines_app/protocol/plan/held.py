@@ -1,0 +1,34 @@
+"""Runs that a routine's status holds back (`core/holding.py`), and how they are let go again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Greatest
+
+from routines_app.core.holding import GOES_ANYWAY, HELD_AS
+from routines_app.core.words import Reason, RunStatus
+from routines_app.models import Routine, RoutineRun
+from routines_app.protocol.ledger.database import ledger_alias
+
+HELD_BY_STATUS = Q(routine__status__in=sorted(HELD_AS)) & ~Q(trigger=GOES_ANYWAY)
+"""`held_as`, asked of many runs at once."""
+
+
+def hold_runs(routine: Routine) -> int:
+    """Hold what waits to be sent; what is in the broker is handed back by the worker that receives it."""
+    return (
+        _unsent(routine).exclude(trigger=GOES_ANYWAY).update(publish_after=None, admitted_at=None, reason=Reason.PAUSED)
+    )
+
+
+def release_held_runs(routine: Routine, now: datetime) -> int:
+    """Let what was held go on, each as soon as it is eligible."""
+    waiting_for_nobody = _unsent(routine).filter(Q(publish_after=None) | Q(reason=Reason.PAUSED))
+    return waiting_for_nobody.update(publish_after=Greatest(F("eligible_at"), Value(now)), reason=Reason.NONE)
+
+
+def _unsent(routine: Routine) -> QuerySet[RoutineRun]:
+    runs = RoutineRun.objects.using(ledger_alias())
+    return runs.filter(routine_id=routine.pk, status=RunStatus.PENDING, dispatched_at=None)
