@@ -1,6 +1,7 @@
-"""Admission: the one decision on every path into the broker.
+"""Admission: may this run go to the broker now? Every path asks it: schedule, run-now, retry, catch-up, backfill.
 
-Schedule, run-now, retry, catch-up and backfill all ask it.
+It decides time, status and overlap. A run that only needs room in its pool is held for that (`ceiling`), and
+`core/room.py` decides who gets the room, because that is a question about many runs at once.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple, assert_never
 from uuid import UUID
 
+from routines_app.core.holding import HELD_AS
 from routines_app.core.words import ConcurrencyPolicy, Reason
 
 LOOK_AGAIN = timedelta(seconds=1)  # at a run that waits for another; the end of that other run usually comes first
@@ -23,9 +26,11 @@ class Candidate:
     fresh: bool
     """It is being created now. Overlap is judged then; later it only waits."""
     eligible_at: datetime
-    routine_paused: bool = False
-    manual: bool = False
-    replace_grace_ms: int = 0
+    held: Reason | None = None
+    """Why the routine's status holds it back (`core/holding.py`)."""
+    pooled: bool = False
+    replace_grace: timedelta = timedelta()
+    """How long a run that was asked to stop is waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +46,6 @@ class ActiveRun:
     stop_requested_at: datetime | None = None
     overdue: bool = False
     """Its body cannot be stopped and still runs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolUsage:
-    ceiling: int
-    in_flight: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,59 +76,92 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replace:
-    """Make room and hold the candidate: ask these to stop, cancel those, end the ones whose grace is over."""
+    """Make room: ask these to stop, cancel those, end the ones whose grace is over; then do that with the candidate."""
 
     stop: tuple[UUID, ...] = ()
     cancel: tuple[UUID, ...] = ()
     force: tuple[UUID, ...] = ()
+    then: Publish | Hold
 
 
 Decision = Publish | Hold | Skip | Cancel | Replace
 
 
-def admit(run: Candidate, active: Sequence[ActiveRun], pool: PoolUsage | None, now: datetime) -> Decision:
+class Standing(NamedTuple):
+    """Where a PENDING row stands on its way to the broker: the columns that admission decides."""
+
+    admitted_at: datetime | None
+    publish_after: datetime | None
+    reason: Reason
+
+
+def standing(decision: Publish | Hold, *, eligible_at: datetime, now: datetime, publish_retry: timedelta) -> Standing:
+    """The decision as it is written. What is let through goes out at once, or by a beat after `publish_retry`."""
+    if isinstance(decision, Hold):
+        return Standing(None, _look_at(decision.reason, eligible_at, now), decision.reason)
+    return Standing(now, now + publish_retry, Reason.NONE)
+
+
+def _look_at(reason: Reason, eligible_at: datetime, now: datetime) -> datetime | None:
+    """When a beat looks at a held run again; None where an event sets it: room in the pool, the end of a pause."""
+    if reason is Reason.CEILING or reason in HELD_AS.values():
+        return None
+    return eligible_at if reason is Reason.NOT_YET else now + LOOK_AGAIN
+
+
+def admit(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Decision:
     """What to do with `run` now; `active` are the routine's other active runs."""
-    return (
-        _judge_fresh(run, active)
-        or _wait_for_time(run, now)
-        or _wait_for_others(run, active, now)
-        or _wait_for_room(pool)
-        or Publish()
-    )
+    return _judge_fresh(run, active, now) or _wait_for_time(run, now) or _wait_for_others(run, active, now) or _go(run)
 
 
-def _judge_fresh(run: Candidate, active: Sequence[ActiveRun]) -> Decision | None:
+def _judge_fresh(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Decision | None:
     if not run.fresh or not active:
         return None
-    if run.policy is ConcurrencyPolicy.FORBID:
-        return Skip(Reason.OVERLAP)
-    if run.policy is ConcurrencyPolicy.REPLACE:
-        return _take_their_place(active)
-    return None
+    match run.policy:
+        case ConcurrencyPolicy.ALLOW:
+            return None
+        case ConcurrencyPolicy.FORBID:
+            return Skip(Reason.OVERLAP)
+        case ConcurrencyPolicy.REPLACE:
+            return _take_their_place(run, active, now)
+        case _:
+            assert_never(run.policy)
 
 
-def _take_their_place(active: Sequence[ActiveRun]) -> Replace | None:
+def _take_their_place(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Replace | None:
     waiting = tuple(other.id for other in active if not other.running)
     unasked = _unasked(active)
-    return Replace(stop=unasked, cancel=waiting) if unasked or waiting else None
+    if not unasked and not waiting:
+        return None
+    if any(other.running for other in active):
+        return Replace(stop=unasked, cancel=waiting, then=Hold(Reason.REPLACING))
+    return Replace(cancel=waiting, then=_wait_for_time(run, now) or _go(run))
 
 
 def _wait_for_time(run: Candidate, now: datetime) -> Hold | None:
-    if run.routine_paused and not run.manual:
-        return Hold(Reason.PAUSED)
+    if run.held is not None:
+        return Hold(run.held)
     return Hold(Reason.NOT_YET) if run.eligible_at > now else None
 
 
 def _wait_for_others(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Decision | None:
-    if run.policy is ConcurrencyPolicy.ALLOW:
-        return None
-    if run.policy is ConcurrencyPolicy.FORBID:
-        # Only one can start: the messages of the others would be handed back, over and over.
-        return Hold(Reason.OVERLAP) if any(other.running or other.sent for other in active) else None
+    match run.policy:
+        case ConcurrencyPolicy.ALLOW:
+            return None
+        case ConcurrencyPolicy.FORBID:
+            # Only one can start: the messages of the others would be handed back, over and over.
+            return Hold(Reason.OVERLAP) if any(other.running or other.sent for other in active) else None
+        case ConcurrencyPolicy.REPLACE:
+            return _replace_others(run, active, now)
+        case _:
+            assert_never(run.policy)
+
+
+def _replace_others(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Decision | None:
     # A newer one that was asked to stop is on its way out, whatever the clocks of two machines made of their ids.
     if any(other.newer and other.stop_requested_at is None for other in active):
         return Cancel(Reason.REPLACED)
-    return _take_their_place(active) or _wait_for_stopping(run, active, now)
+    return _take_their_place(run, active, now) or _wait_for_stopping(run, active, now)
 
 
 def _wait_for_stopping(run: Candidate, running: Sequence[ActiveRun], now: datetime) -> Decision | None:
@@ -137,13 +169,19 @@ def _wait_for_stopping(run: Candidate, running: Sequence[ActiveRun], now: dateti
         return None
     if any(other.overdue for other in running):  # two bodies would run at once, whatever the rows said
         return Hold(Reason.OVERDUE)
-    grace = timedelta(milliseconds=run.replace_grace_ms)
-    over = tuple(o.id for o in running if o.stop_requested_at is not None and o.stop_requested_at + grace <= now)
-    return Replace(force=over) if over else Hold(Reason.REPLACING)
+    over = tuple(other.id for other in running if _is_over_grace(run, other, now))
+    if not over:
+        return Hold(Reason.REPLACING)
+    return Replace(force=over, then=_go(run) if len(over) == len(running) else Hold(Reason.REPLACING))
 
 
-def _wait_for_room(pool: PoolUsage | None) -> Hold | None:
-    return Hold(Reason.CEILING) if pool is not None and pool.in_flight >= pool.ceiling else None
+def _is_over_grace(run: Candidate, other: ActiveRun, now: datetime) -> bool:
+    return other.stop_requested_at is not None and other.stop_requested_at + run.replace_grace <= now
+
+
+def _go(run: Candidate) -> Publish | Hold:
+    """Nothing holds it but, perhaps, its pool: only who holds the pool's lock may let it through."""
+    return Hold(Reason.CEILING) if run.pooled else Publish()
 
 
 def _unasked(active: Sequence[ActiveRun]) -> tuple[UUID, ...]:

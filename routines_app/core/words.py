@@ -87,6 +87,9 @@ class Source(StrEnum):
 # Sources under which no beat has anything to look at: `next_run_at` is NULL with each of them.
 ASLEEP = frozenset({Source.MANUAL, Source.ENDED, Source.ARCHIVED, Source.PARKED, Source.CATCHING_UP})
 
+# Sources of a moment that a hint chose.
+HINTED = frozenset({Source.HINT_ONESHOT, Source.HINT_INTERVAL})
+
 
 class Reason(StrEnum):
     """Why a run is in its state."""

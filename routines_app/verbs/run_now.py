@@ -11,18 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from routines_app.conf import get_settings
-from routines_app.coordination.wakeups import stop_runs
-from routines_app.core.admission import Candidate, Hold, Replace, Skip, admit
+from routines_app.core.admission import Cancel, Candidate, Hold, Publish, Replace, Skip, admit, standing
 from routines_app.core.errors import NotAllowed
+from routines_app.core.holding import held_as
 from routines_app.core.keys import manual_key
-from routines_app.core.words import ConcurrencyPolicy, Reason, RoutineStatus, RunStatus, RunTrigger
+from routines_app.core.words import ConcurrencyPolicy, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Routine, RoutineRun
-from routines_app.protocol.end import overlap
-from routines_app.protocol.end.unstarted import end_pending
-from routines_app.protocol.ledger.database import ledger_alias, on_commit
+from routines_app.protocol.end.make_room import make_room
+from routines_app.protocol.end.overlap import active_runs
+from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.publish import outbox
 from routines_app.protocol.record.events import tell
 from routines_app.verbs.checking import arguments
@@ -88,8 +87,6 @@ def _run(routine: Routine, request: Request, now: datetime) -> RoutineRun:
 
 
 def _new_run(routine: Routine, request: Request, key: str, now: datetime) -> RoutineRun:
-    """A row that its creator sends at once; in a pool, one that waits for room."""
-    pooled = routine.pool_id is not None
     return RoutineRun(
         routine=routine,
         trigger=RunTrigger.MANUAL,
@@ -101,9 +98,6 @@ def _new_run(routine: Routine, request: Request, key: str, now: datetime) -> Rou
         pool_id=routine.pool_id,
         scheduled_for=now,
         eligible_at=now,
-        admitted_at=None if pooled else now,
-        publish_after=None if pooled else now + timedelta(seconds=get_settings().publish_retry_seconds),
-        reason=Reason.CEILING if pooled else Reason.NONE,
         idempotency_key=key,
         requested_by=request.requested_by,
     )
@@ -111,37 +105,29 @@ def _new_run(routine: Routine, request: Request, key: str, now: datetime) -> Rou
 
 def _admit(routine: Routine, run: RoutineRun, now: datetime) -> None:
     """Decide overlap for a new run, act on the others, and set its fields accordingly."""
-    if routine.concurrency_policy == ConcurrencyPolicy.ALLOW:
-        return
-    grace = timedelta(seconds=get_settings().replace_grace_seconds)
     candidate = Candidate(
         policy=ConcurrencyPolicy(routine.concurrency_policy),
         fresh=True,
         eligible_at=now,
-        manual=True,
-        replace_grace_ms=grace // timedelta(milliseconds=1),
+        held=held_as(routine.status, run.trigger),
+        pooled=run.pool_id is not None,
+        replace_grace=timedelta(seconds=get_settings().replace_grace_seconds),
     )
-    active = overlap.active_runs([routine.pk]).get(routine.pk, [])
-    match admit(candidate, active, None, now):
+    active = active_runs([routine.pk]).get(routine.pk, []) if routine.is_exclusive else []
+    match admit(candidate, active, now):
         case Skip(reason):
             run.status, run.reason, run.completed_at = RunStatus.SKIPPED, reason, now
-            run.admitted_at = run.publish_after = None
-        case Replace() as decision:
-            _make_room(routine, decision, now)
-            if any(other.running for other in active):
-                _hold(run, Reason.REPLACING, now + grace)
-        case Hold(reason):
-            _hold(run, reason, now + grace)
+        case Cancel(reason):
+            run.status, run.reason, run.completed_at = RunStatus.CANCELLED, reason, now
+        case Replace(stop=stop, cancel=cancel, force=force, then=then):
+            make_room(now, stop=stop, cancel=cancel, force=force)
+            _stand(run, then, now)
+        case Publish() | Hold() as decided:
+            _stand(run, decided, now)
 
 
-def _make_room(routine: Routine, decision: Replace, now: datetime) -> None:
-    running = [run_id for run_id in decision.stop if isinstance(run_id, UUID)]
-    waiting = [run_id for run_id in decision.cancel if isinstance(run_id, UUID)]
-    overlap.request_stop(running, Reason.REPLACED, now)
-    end_pending(routine.pk, waiting, Reason.REPLACED, now)
-    on_commit(lambda: stop_runs(running))
-
-
-def _hold(run: RoutineRun, reason: Reason, look_at: datetime) -> None:
-    """Wait for the others; the end of the last one sets `publish_after` to that moment."""
-    run.admitted_at, run.publish_after, run.reason = None, look_at, reason
+def _stand(run: RoutineRun, decided: Publish | Hold, now: datetime) -> None:
+    """What goes at once is sent by its creator; in a pool it waits for room."""
+    retry = timedelta(seconds=get_settings().publish_retry_seconds)
+    where = standing(decided, eligible_at=run.eligible_at, now=now, publish_retry=retry)
+    run.admitted_at, run.publish_after, run.reason = where

@@ -1,24 +1,35 @@
-"""Decisions of one claim: routines that differ in nothing but their identity get the same one, with ids of their own.
+"""Routines that are alike are decided once: a thousand that are due at the same full hour cost little more than one.
 
-A thousand routines that are due at the same full hour are decided once, and the rest of them copied.
+Deciding is pure. Routines on the same schedule with the same slots fire alike, whatever they run; those that also run
+the same in the same way get the same decision, with ids of their own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
 from routines_app.core.admission import ActiveRun
+from routines_app.core.firing import Firing
 from routines_app.core.keys import slot_key
 from routines_app.models import new_run_id
-from routines_app.protocol.claim.decide import Claimed, decide
+from routines_app.protocol.claim.decide import Claimed, decide, firing_of
 from routines_app.protocol.claim.due import DueRow, NewState
-from routines_app.protocol.claim.firings import Firings
 from routines_app.protocol.claim.new_runs import NewRun
 
+# Whose slots they are; what is sent, and how; and everything else is which slots they are.
 _IDENTITY = frozenset({"routine_id", "name", "priority", "created_at"})
-_facts = itemgetter(*(at for at, field in enumerate(DueRow._fields) if field not in _IDENTITY))
+_WORK = frozenset({"task", "queue", "timeout_ms", "jitter_ms", "concurrency_policy", "pool_id"})
+
+
+def _facts(fields: Collection[str]) -> itemgetter[Any]:
+    return itemgetter(*(at for at, field in enumerate(DueRow._fields) if field in fields))
+
+
+_schedule_of = _facts(frozenset(DueRow._fields) - _IDENTITY - _WORK)
+_work_of = _facts(_WORK)
 
 
 class Decisions:
@@ -26,22 +37,32 @@ class Decisions:
 
     def __init__(self, now: datetime) -> None:
         self._now = now
-        self._firings = Firings(now)
-        self._known: dict[tuple[Any, ...], Claimed] = {}
+        self._firings: dict[Any, Firing] = {}
+        self._decided: dict[Any, Claimed] = {}
 
     def of(self, row: DueRow, active: list[ActiveRun]) -> Claimed:
         """Decide what is due. Raises whatever a broken schedule raises."""
-        # Jitter depends on the identity, and the creation counts until there is a slot to count from.
-        if active or row.jitter_ms or row.last_slot is None:
-            return decide(row, active, self._now, self._firings)
-        facts = _facts(row)
-        alike = self._known.get(facts)
-        if alike is not None:
-            return _copied(alike, row.routine_id)
-        decided = decide(row, active, self._now, self._firings)
+        # The creation counts only until there is a slot to count from.
+        schedule = (_schedule_of(row), None if row.last_slot is not None else row.created_at)
+        if active or row.jitter_ms:  # both are the routine's own
+            return self._decide(row, active, schedule)
+        alike = (schedule, _work_of(row))
+        found = self._decided.get(alike)
+        if found is not None:
+            return _copied(found, row.routine_id)
+        decided = self._decide(row, active, schedule)
         if _can_be_copied(decided):
-            self._known[facts] = decided
+            self._decided[alike] = decided
         return decided
+
+    def _decide(self, row: DueRow, active: list[ActiveRun], schedule: object) -> Claimed:
+        def fires(row: DueRow, next_slot: datetime) -> Firing:
+            found = self._firings.get(schedule)
+            if found is None:
+                found = self._firings[schedule] = firing_of(row, next_slot, self._now)
+            return found
+
+        return decide(row, active, self._now, fires)
 
 
 def _can_be_copied(decided: Claimed) -> bool:

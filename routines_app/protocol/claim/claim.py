@@ -7,7 +7,7 @@ The protocol, for one batch:
 3. The rows are inserted and the states are written: one statement each. A crash before the commit undoes all of it
    and another beat claims the same slots; after the commit the rows are the outbox.
 4. What may go out at once is returned as messages, for the caller to publish after the commit. The rows already say
-   `publish_after = now + 1.5 s`: if nobody stamps them by then, any beat publishes them.
+   in `publish_after` when (PUBLISH_RETRY_SECONDS later): if nobody stamps them by then, any beat publishes them.
 
 A routine whose next fire cannot be computed is parked with the reason; all others go on.
 """
@@ -25,22 +25,23 @@ from django.db import DatabaseError, transaction
 from django.db.models import F
 
 from routines_app.conf import get_settings
-from routines_app.coordination import wakeups
 from routines_app.coordination.envelope import Message
+from routines_app.core.admission import Publish, standing
 from routines_app.core.triggers import Span
-from routines_app.core.words import ConcurrencyPolicy, Reason, RoutineStatus, Source
+from routines_app.core.words import RoutineStatus, Source
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.claim.alike import Decisions
 from routines_app.protocol.claim.decide import Claimed, needs_active_runs
 from routines_app.protocol.claim.due import DueRow, take_due, write_states
 from routines_app.protocol.claim.new_runs import NewRun, insert_runs
 from routines_app.protocol.claim.rare import end_due_pause, park_broken, record_replans
-from routines_app.protocol.end.overlap import active_runs, request_stop
-from routines_app.protocol.end.unstarted import replace_pending
-from routines_app.protocol.ledger.database import ledger_alias, on_commit
+from routines_app.protocol.end.make_room import make_room
+from routines_app.protocol.end.overlap import active_runs
+from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.timeouts import limit_waits
 from routines_app.protocol.publish.pools import roomy_pools
 from routines_app.protocol.record.events import tell
+from routines_app.protocol.record.messages import message_of
 
 logger = logging.getLogger(__name__)
 
@@ -93,36 +94,32 @@ def _claim(rows: list[DueRow], now: datetime) -> ClaimReport:
             park_broken(row, error, now)
     claims = _enter_pools(claims, now)
     _make_room(_write(claims, report), now)
-    record_replans([(row, claimed.state) for row, claimed in claims if claimed.replanned], now)
+    if replans := [(row, claimed.state) for row, claimed in claims if claimed.replanned]:
+        record_replans(replans, now)
     return report
 
 
 def _enter_pools(claims: list[tuple[DueRow, Claimed]], now: datetime) -> list[tuple[DueRow, Claimed]]:
     """Runs that wait for nothing but room go out at once where there is room for all of them and nobody waits."""
     wanted = Counter(run.pool_id for _, claimed in claims for run in claimed.runs if run.waits_for_room)
-    roomy = roomy_pools({pool_id: count for pool_id, count in wanted.items() if pool_id is not None}, now)
-    if not roomy:
+    if not wanted:
         return claims
-    retry_at = now + timedelta(seconds=get_settings().publish_retry_seconds)
+    roomy = roomy_pools({pool_id: count for pool_id, count in wanted.items() if pool_id is not None}, now)
+    retry = timedelta(seconds=get_settings().publish_retry_seconds)
+    go = standing(Publish(), eligible_at=now, now=now, publish_retry=retry)
 
     def entered(run: NewRun) -> NewRun:
-        if run.pool_id not in roomy or not run.waits_for_room:
-            return run
-        return run._replace(admitted_at=now, publish_after=retry_at, reason="")
+        return run.standing(go) if run.waits_for_room and run.pool_id in roomy else run
 
     return [(row, claimed._replace(runs=tuple([entered(run) for run in claimed.runs]))) for row, claimed in claims]
 
 
 def _make_room(claims: list[Claimed], now: datetime) -> None:
-    """REPLACE: what runs is asked to stop, what waits is cancelled. State locks are held, so runs may be locked.
-
-    Only for runs that are really new: a slot that already had its row must not end that row.
-    """
-    stop: list[UUID] = [run_id for claimed in claims for run_id in claimed.stop]
-    request_stop(stop, Reason.REPLACED, now)
-    replace_pending([run_id for claimed in claims for run_id in claimed.cancel], now)
-    if stop:
-        on_commit(lambda: wakeups.stop_runs(stop))
+    """Only for runs that are really new: a slot that already had its row must not end that row."""
+    stop = [run_id for claimed in claims for run_id in claimed.stop]
+    cancel = [run_id for claimed in claims for run_id in claimed.cancel]
+    if stop or cancel:
+        make_room(now, stop=stop, cancel=cancel)
 
 
 def _write(claims: list[tuple[DueRow, Claimed]], report: ClaimReport) -> list[Claimed]:
@@ -150,17 +147,15 @@ def _count(row: DueRow, run: NewRun, report: ClaimReport) -> None:
     report.fired += 1
     report.pooled = report.pooled or run.waits_for_room
     if run.admitted_at is not None:
-        report.messages.append(_message(row, run))
+        policy, routine_id = row.concurrency_policy, row.routine_id
+        report.messages.append(
+            message_of(run.id, row.name, row.task, row.queue, row.priority, row.timeout_ms, policy, routine_id)
+        )
 
 
 def _ended_run(row: DueRow, run: NewRun) -> RoutineRun:
     """The row as receivers of the signals see it, without reading it back."""
     return RoutineRun(**run._asdict(), routine=Routine(pk=row.routine_id, name=row.name, task=row.task))
-
-
-def _message(row: DueRow, run: NewRun) -> Message:
-    exclusive = 0 if row.concurrency_policy == ConcurrencyPolicy.ALLOW else row.routine_id
-    return Message(str(run.id), row.name, row.task, row.queue, row.priority, row.timeout_ms, exclusive)
 
 
 def _extend(run_id: UUID, span: Span, next_slot: datetime | None) -> None:

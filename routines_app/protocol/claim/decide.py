@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
 from routines_app.conf import get_settings
-from routines_app.core.admission import LOOK_AGAIN, ActiveRun, Candidate, Hold, Publish, Replace, Skip, admit
-from routines_app.core.catch_up import Fire
-from routines_app.core.firing import Firing, Skipped
-from routines_app.core.jitter import jitter_ms
-from routines_app.core.keys import slot_key
+from routines_app.core.admission import (
+    ActiveRun,
+    Cancel,
+    Candidate,
+    Hold,
+    Publish,
+    Replace,
+    Skip,
+    admit,
+    standing,
+)
+from routines_app.core.catch_up import CatchUp
+from routines_app.core.firing import Due, Firing, Skipped, decide_firing
 from routines_app.core.triggers import Span
 from routines_app.core.words import (
     CatchUpPolicy,
@@ -20,18 +30,17 @@ from routines_app.core.words import (
     Reason,
     RoutineStatus,
     RunStatus,
-    RunTrigger,
     Source,
+    is_exclusive,
 )
-from routines_app.models import new_run_id
 from routines_app.protocol.claim.due import DueRow, NewState
-from routines_app.protocol.claim.firings import Firings
-from routines_app.protocol.claim.new_runs import NewRun
-from routines_app.protocol.plan.planning import fingerprint_of, plan_from_now
-
-_HINTS = frozenset({Source.HINT_ONESHOT, Source.HINT_INTERVAL})
+from routines_app.protocol.claim.new_runs import NewRun, new_run, skipped_run
+from routines_app.protocol.plan.planning import anchor_of, fingerprint_of, plan_from_now, plan_state
 
 _state_values = itemgetter(*(DueRow._fields.index(field) for field in NewState._fields))
+
+
+FiringOf = Callable[[DueRow, datetime], Firing]
 
 
 class Claimed(NamedTuple):
@@ -48,21 +57,45 @@ class Claimed(NamedTuple):
 
 def needs_active_runs(row: DueRow, now: datetime) -> bool:
     """Overlap matters for exclusive routines, and while an ALL catch-up goes through one slot after another."""
-    if row.concurrency_policy != ConcurrencyPolicy.ALLOW:
+    if is_exclusive(row.concurrency_policy):
         return True
     catches_all = CatchUpPolicy.ALL in (row.catch_up_policy, row.release_policy)
     return catches_all and row.next_slot is not None and row.next_slot < now - _grace(row)
 
 
-def decide(row: DueRow, active: list[ActiveRun], now: datetime, firings: Firings) -> Claimed:
-    """Decide what is due. Raises whatever a broken schedule raises."""
+def decide(row: DueRow, active: list[ActiveRun], now: datetime, firing_of: FiringOf) -> Claimed:
+    """Decide what is due; `firing_of` says what fires. Raises whatever a broken schedule raises."""
     fingerprint = fingerprint_of(row)
     if row.status != RoutineStatus.ACTIVE or row.next_slot is None or row.fingerprint != fingerprint:
         return _replanned(row, fingerprint, now)
-    firing = firings.of(row, row.next_slot)
+    firing = firing_of(row, row.next_slot)
     if firing.sequential and active:
         return _waiting_for_its_turn(row)
     return _fired(row, firing, active, now)
+
+
+def firing_of(row: DueRow, next_slot: datetime, now: datetime) -> Firing:
+    """What fires and what is skipped of the slots that are due, by the schedule alone."""
+    due = Due(
+        plan=plan_state(row, row),
+        rule=_rule(row),
+        last_slot=anchor_of(row, row),
+        next_slot=next_slot,
+        source=Source(row.next_source),
+    )
+    # Slots of a pause that is being released are accounted for by themselves, as of its end.
+    return decide_firing(due, now if row.release_until is None else min(now, row.release_until))
+
+
+def _rule(row: DueRow) -> CatchUp:
+    rule = CatchUp(
+        policy=CatchUpPolicy(row.release_policy or row.catch_up_policy),
+        grace_ms=row.misfire_grace_ms,
+        window_ms=row.catch_up_window,
+        limit=row.catch_up_limit,
+    )
+    # What a pause held back is released as a whole: no grace, and no window that the pause itself has used up.
+    return replace(rule, grace_ms=0, window_ms=None) if row.release_until is not None else rule
 
 
 def _replanned(row: DueRow, fingerprint: str, now: datetime) -> Claimed:
@@ -89,7 +122,7 @@ def _superseded(row: DueRow, state: NewState, now: datetime) -> tuple[NewRun, ..
     if owed is None or owed > now or owed == state.next_slot:
         return ()
     skip = Skipped(span=Span(first=owed, last=owed, count=1), reason=Reason.SUPERSEDED)
-    return (_skipped_run(row, skip, now)._replace(next_planned_for=state.next_slot),)
+    return (skipped_run(row, skip, now)._replace(next_planned_for=state.next_slot),)
 
 
 def _waiting_for_its_turn(row: DueRow) -> Claimed:
@@ -100,9 +133,9 @@ def _waiting_for_its_turn(row: DueRow) -> Claimed:
 
 def _fired(row: DueRow, firing: Firing, active: list[ActiveRun], now: datetime) -> Claimed:
     skipped, extend = _split_extension(row, firing)
-    runs = [_skipped_run(row, skip, now) for skip in skipped]
-    room = _Room(active)
-    runs += [_admitted(row, _new_run(row, fire, now), room, now) for fire in firing.fire]
+    runs = [skipped_run(row, skip, now) for skip in skipped]
+    admission = _Admission(row, active, now)
+    runs += [admission.admit(new_run(row, fire)) for fire in firing.fire]
     runs = _superseded_by_newest(row, runs, now)
     runs.sort(key=lambda run: run.scheduled_for)
     following = [*(run.scheduled_for for run in runs), firing.next_slot][1:]  # without rows, nothing follows one
@@ -110,53 +143,56 @@ def _fired(row: DueRow, firing: Firing, active: list[ActiveRun], now: datetime) 
     return Claimed(
         state=_moved_state(row, firing, runs),
         runs=tuple(runs),
-        stop=tuple(room.stop),
-        cancel=tuple(room.cancel),
+        stop=tuple(admission.stop),
+        cancel=tuple(admission.cancel),
         extend=extend,
         extended_row=row.open_skip if extend is not None else None,
     )
 
 
-class _Room:
+class _Admission:
     """The routine's active runs while its due slots are admitted one after another."""
 
-    def __init__(self, active: list[ActiveRun]) -> None:
-        self.active = list(active)
+    def __init__(self, row: DueRow, active: list[ActiveRun], now: datetime) -> None:
+        self._row = row
+        self._now = now
+        self._active = list(active)
         self.stop: list[UUID] = []
         self.cancel: list[UUID] = []
 
-    def make(self, replace_them: Replace) -> None:
-        self.stop += [run_id for run_id in replace_them.stop if isinstance(run_id, UUID)]
-        self.cancel += [run_id for run_id in replace_them.cancel if isinstance(run_id, UUID)]
-        self.active = [run for run in self.active if run.running]
+    def admit(self, run: NewRun) -> NewRun:
+        """The row as admission decides it: sent at once, held with a reason, or skipped."""
+        match admit(self._candidate(run), self._active, self._now):
+            case Skip(reason):
+                return run.ended(RunStatus.SKIPPED, reason, self._now)
+            case Cancel(reason):
+                return run.ended(RunStatus.CANCELLED, reason, self._now)
+            case Replace(then=then) as making_room:
+                self._make_room(making_room)
+                run = self._standing(run, then)
+            case Publish() | Hold() as decided:
+                run = self._standing(run, decided)
+        if is_exclusive(self._row.concurrency_policy):
+            self._active.append(ActiveRun(id=run.id, running=False))
+        return run
 
+    def _candidate(self, run: NewRun) -> Candidate:
+        return Candidate(
+            policy=ConcurrencyPolicy(self._row.concurrency_policy),
+            fresh=True,
+            eligible_at=run.eligible_at,
+            pooled=run.pool_id is not None,
+            replace_grace=_seconds(get_settings().replace_grace_seconds),
+        )
 
-def _admitted(row: DueRow, run: NewRun, room: _Room, now: datetime) -> NewRun:
-    """The row as admission decides it: sent at once, held with a reason, or skipped."""
-    candidate = Candidate(
-        policy=ConcurrencyPolicy(row.concurrency_policy),
-        fresh=True,
-        eligible_at=run.eligible_at,
-        replace_grace_ms=int(get_settings().replace_grace_seconds * 1000),
-    )
-    match admit(candidate, room.active, None, now):
-        case Skip(reason):
-            return run.ended(RunStatus.SKIPPED, reason, now)
-        case Replace() as decision:
-            room.make(decision)
-            held = bool(room.active)  # what runs is asked to stop, and the new run waits until it has
-            run = _held(run, Reason.REPLACING, now + LOOK_AGAIN) if held else run
-        case Hold(reason):
-            run = _held(run, reason, run.eligible_at if reason is Reason.NOT_YET else now + LOOK_AGAIN)
-        case Publish():
-            pass
-    if row.concurrency_policy != ConcurrencyPolicy.ALLOW:
-        room.active.append(ActiveRun(id=run.id, running=False))
-    return run
+    def _make_room(self, decision: Replace) -> None:
+        self.stop += decision.stop
+        self.cancel += decision.cancel
+        self._active = [run for run in self._active if run.running]
 
-
-def _held(run: NewRun, reason: Reason, look_at: datetime) -> NewRun:
-    return run._replace(admitted_at=None, publish_after=look_at, reason=reason.value)
+    def _standing(self, run: NewRun, decided: Publish | Hold) -> NewRun:
+        retry = _seconds(get_settings().publish_retry_seconds)
+        return run.standing(standing(decided, eligible_at=run.eligible_at, now=self._now, publish_retry=retry))
 
 
 def _superseded_by_newest(row: DueRow, runs: list[NewRun], now: datetime) -> list[NewRun]:
@@ -166,51 +202,6 @@ def _superseded_by_newest(row: DueRow, runs: list[NewRun], now: datetime) -> lis
     pending = [run for run in runs if run.is_pending]
     older = {run.id for run in pending[:-1]}
     return [run.ended(RunStatus.CANCELLED, Reason.REPLACED, now) if run.id in older else run for run in runs]
-
-
-def _new_run(row: DueRow, fire: Fire, now: datetime) -> NewRun:
-    eligible_at = fire.slot
-    if row.jitter_ms:
-        eligible_at += timedelta(milliseconds=jitter_ms(str(row.routine_id), fire.slot, row.jitter_ms))
-    # A pooled run joins its pool's queue, where only the pool's row lock may let it through.
-    pooled = row.pool_id is not None
-    return NewRun(
-        id=new_run_id(),
-        routine_id=row.routine_id,
-        status=RunStatus.PENDING.value,
-        reason=Reason.CEILING.value if pooled else "",
-        trigger=_trigger_of(row, fire),
-        source=row.next_source,
-        task=row.task,
-        queue=row.queue,
-        timeout_ms=row.timeout_ms,
-        pool_id=row.pool_id,
-        scheduled_for=fire.slot,
-        next_planned_for=None,
-        eligible_at=eligible_at,
-        admitted_at=None if pooled else now,
-        publish_after=None if pooled else now + _seconds(get_settings().publish_retry_seconds),
-        completed_at=None,
-        idempotency_key=slot_key(row.routine_id, fire.slot, 1),
-        scheduled_until=None,
-        occurrences=1,
-    )
-
-
-def _trigger_of(row: DueRow, fire: Fire) -> str:
-    if fire.missed:
-        return RunTrigger.CATCH_UP.value
-    return RunTrigger.HINT.value if row.next_source in _HINTS else RunTrigger.SCHEDULE.value
-
-
-def _skipped_run(row: DueRow, skip: Skipped, now: datetime) -> NewRun:
-    span = skip.span
-    run = _new_run(row, Fire(slot=span.first, missed=False), now)
-    reason = Reason.PAUSED if row.release_until is not None and skip.reason == Reason.MISFIRE else skip.reason
-    until = span.last if span.count > 1 else None
-    return run.ended(RunStatus.SKIPPED, reason, now)._replace(
-        scheduled_until=until, occurrences=span.count, eligible_at=span.first
-    )
 
 
 def _split_extension(row: DueRow, firing: Firing) -> tuple[list[Skipped], Span | None]:

@@ -1,4 +1,4 @@
-"""New rows of the ledger, many at once.
+"""New rows of the ledger that a claim writes, many at once.
 
 The unique key makes a second row for the same slot and attempt impossible: an insert that meets one is ignored,
 and the caller is told which rows are really new.
@@ -7,14 +7,20 @@ and the caller is told which rows are really new.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
 from django.db import connections
 
-from routines_app.core.words import Reason, RunStatus
-from routines_app.models import RoutineRun
+from routines_app.core.admission import Standing
+from routines_app.core.catch_up import Fire
+from routines_app.core.firing import Skipped
+from routines_app.core.jitter import jitter_ms
+from routines_app.core.keys import slot_key
+from routines_app.core.words import HINTED, Reason, RunStatus, RunTrigger
+from routines_app.models import RoutineRun, new_run_id
+from routines_app.protocol.claim.due import DueRow
 from routines_app.protocol.ledger.arrays import array_literal
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, sql
 
@@ -51,6 +57,12 @@ class NewRun(NamedTuple):
         """It queues for its pool, and nothing else holds it."""
         return self.reason == Reason.CEILING and self.is_pending
 
+    def standing(self, where: Standing) -> NewRun:
+        """The same row, as admission decided about it."""
+        return self._replace(
+            admitted_at=where.admitted_at, publish_after=where.publish_after, reason=where.reason.value
+        )
+
     def ended(self, status: RunStatus, reason: Reason, now: datetime) -> NewRun:
         """The same row, written as ended: it never goes to the broker."""
         return self._replace(
@@ -62,13 +74,60 @@ class NewRun(NamedTuple):
         )
 
 
+def new_run(row: DueRow, fire: Fire) -> NewRun:
+    """The PENDING row of a slot; admission says where it stands."""
+    eligible_at = fire.slot
+    if row.jitter_ms:
+        eligible_at += timedelta(milliseconds=jitter_ms(str(row.routine_id), fire.slot, row.jitter_ms))
+    return NewRun(
+        id=new_run_id(),
+        routine_id=row.routine_id,
+        status=RunStatus.PENDING.value,
+        reason="",
+        trigger=_trigger_of(row, fire),
+        source=row.next_source,
+        task=row.task,
+        queue=row.queue,
+        timeout_ms=row.timeout_ms,
+        pool_id=row.pool_id,
+        scheduled_for=fire.slot,
+        next_planned_for=None,
+        eligible_at=eligible_at,
+        admitted_at=None,
+        publish_after=None,
+        completed_at=None,
+        idempotency_key=slot_key(row.routine_id, fire.slot, 1),
+        scheduled_until=None,
+        occurrences=1,
+    )
+
+
+def skipped_run(row: DueRow, skip: Skipped, now: datetime) -> NewRun:
+    """The SKIPPED row that stands for one or many slots."""
+    span = skip.span
+    run = new_run(row, Fire(slot=span.first, missed=False))
+    reason = Reason.PAUSED if row.release_until is not None and skip.reason == Reason.MISFIRE else skip.reason
+    until = span.last if span.count > 1 else None
+    return run.ended(RunStatus.SKIPPED, reason, now)._replace(
+        scheduled_until=until, occurrences=span.count, eligible_at=span.first
+    )
+
+
+def _trigger_of(row: DueRow, fire: Fire) -> str:
+    if fire.missed:
+        return RunTrigger.CATCH_UP.value
+    return RunTrigger.HINT.value if row.next_source in HINTED else RunTrigger.SCHEDULE.value
+
+
 def insert_runs(rows: Sequence[NewRun]) -> set[UUID]:
     """Insert the rows in one statement; the ids of those that were new."""
     if not rows:
         return set()
     alias = ledger_alias()
-    if not is_postgresql(alias):
-        return _insert_portably(alias, rows)
+    return _insert_in_one_statement(alias, rows) if is_postgresql(alias) else _insert_portably(alias, rows)
+
+
+def _insert_in_one_statement(alias: str, rows: Sequence[NewRun]) -> set[UUID]:
     columns = [array_literal(column) for column in zip(*rows, strict=True)]
     with connections[alias].cursor() as cursor:
         cursor.execute(sql("claim/insert_runs"), columns)

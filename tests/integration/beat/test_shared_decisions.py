@@ -14,12 +14,11 @@ from routines_app.core import firing
 from routines_app.core.jitter import jitter_ms
 from routines_app.core.keys import slot_key
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState
-from routines_app.protocol.claim import alike, decide, firings
+from routines_app.protocol.claim import alike, decide
 from routines_app.protocol.claim.alike import Decisions
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.claim.decide import Claimed
 from routines_app.protocol.claim.due import DueRow, take_due
-from routines_app.protocol.claim.firings import Firings
 from routines_app.protocol.end.overlap import active_runs
 from routines_app.protocol.ledger import clock
 
@@ -56,9 +55,9 @@ def decided(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_equal_schedules_are_decided_once(monkeypatch):
     """Each routine still gets a row of its own, for the same slot."""
     decided = []
-    monkeypatch.setattr(firings, "decide_firing", lambda *given: decided.append(given) or firing.decide_firing(*given))
+    monkeypatch.setattr(decide, "decide_firing", lambda *given: decided.append(given) or firing.decide_firing(*given))
     for name in ("one", "two", "three"):
-        service.create_routine(name, task=TASK, every="10s")
+        service.create_routine(name, task=TASK, every="10s", queue=name)
     make_due(timedelta(seconds=1))
 
     assert claim_due(clock.now()).fired == 3
@@ -148,7 +147,7 @@ def test_a_copy_is_what_the_routine_would_have_got_by_itself(policies: dict[str,
     copied_from, copied = decisions.of(first, []), decisions.of(second, [])
 
     assert decided == ["one"]
-    alone = decide.decide(second, [], now, Firings(now))
+    alone = decide.decide(second, [], now, lambda row, slot: decide.firing_of(row, slot, now))
     assert alone.runs
     assert without_ids(copied) == without_ids(alone)
     ids = [run.id for claimed in (copied_from, copied) for run in claimed.runs]

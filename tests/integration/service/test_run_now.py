@@ -11,6 +11,7 @@ import redis
 from django.db import InterfaceError, transaction
 
 from routines_app import service, signals
+from routines_app.core.admission import LOOK_AGAIN
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState
 from routines_app.protocol.end.finish import close_run
@@ -132,7 +133,7 @@ def test_replace_asks_the_running_run_to_stop_and_waits_for_it(make: Make) -> No
     assert (running.stop_requested_at, running.stop_reason) == (MONDAY, Reason.REPLACED)
     assert (waiting.status, waiting.reason) == (RunStatus.CANCELLED, Reason.REPLACED)
     assert (run.status, run.reason, run.admitted_at) == (RunStatus.PENDING, Reason.REPLACING, None)
-    assert run.publish_after == MONDAY + timedelta(seconds=20)
+    assert run.publish_after == MONDAY + LOOK_AGAIN
 
 
 def test_replace_of_waiting_runs_goes_out_at_once(make: Make) -> None:
