@@ -31,7 +31,7 @@ _OUR_FRAMES = (__name__, call_task.__module__)
 
 
 @dataclass(kw_only=True)
-class Ending:
+class BodyEnd:
     """How the body ended, and the exception that must go on to end this process, if there is one."""
 
     outcome: Outcome
@@ -62,7 +62,7 @@ def bad_arguments(call: Call) -> Outcome | None:
     return None
 
 
-def run_body(call: Call, exposed: AbstractContextManager[None]) -> Ending:
+def run_body(call: Call, exposed: AbstractContextManager[None]) -> BodyEnd:
     """Run the task to its end, whatever that is. Interrupts land in here and nowhere else.
 
     Inside `exposed` the signals that shut the process down take effect.
@@ -78,8 +78,8 @@ def run_body(call: Call, exposed: AbstractContextManager[None]) -> Ending:
     except BaseException as error:  # noqa: BLE001 - the error boundary
         # Once more: an interrupt may have come while the body was being left. There is only ever one.
         live.leave_body()
-        return _ending_of_error(call, error)
-    return Ending(outcome=_success(call) if call.returned else stopped_outcome(live) or _success(call))
+        return _end_of_error(call, error)
+    return BodyEnd(outcome=_success(call) if call.returned else stopped_outcome(live) or _success(call))
 
 
 # From what happened to an outcome
@@ -104,14 +104,14 @@ def _success(call: Call) -> Outcome:
     return succeeded(result_json(call.value, get_settings().max_result_bytes))
 
 
-def _ending_of_error(call: Call, error: BaseException) -> Ending:
+def _end_of_error(call: Call, error: BaseException) -> BodyEnd:
     leaves = _ends_process(error)
     if call.returned:  # one of its handlers was cut short
-        return Ending(outcome=_success(call), leave=error if leaves else None)
+        return BodyEnd(outcome=_success(call), leave=error if leaves else None)
     if leaves and time.monotonic() >= call.live.deadline:
         call.live.stop = Stop.TIMEOUT  # not a shutdown: Celery's own limit ends a process in the same way
     outcome = stopped_outcome(call.live) or (cancelled(Reason.INTERRUPTED) if leaves else _outcome_of_error(error))
-    return Ending(outcome=outcome, leave=error if leaves else None)
+    return BodyEnd(outcome=outcome, leave=error if leaves else None)
 
 
 def _ends_process(error: BaseException) -> bool:

@@ -22,7 +22,7 @@ from django.db import DataError, Error, close_old_connections, connections
 
 from routines_app.conf import get_settings
 from routines_app.core.words import Reason
-from routines_app.execution.body import Ending, bad_arguments, find_task, run_body, unknown_task
+from routines_app.execution.body import BodyEnd, bad_arguments, find_task, run_body, unknown_task
 from routines_app.execution.call import Call
 from routines_app.execution.heart import write_lines
 from routines_app.execution.interrupts import MainThreadInterrupter, interrupter, is_pool_child, shield
@@ -98,39 +98,39 @@ def _execute_started(delivery: Delivery, live: LiveRun) -> str:
     try:
         # Not before the watchdog knows the run: receivers may take their time, and heartbeats must not wait for them.
         events.run_started(live.facts)
-        ending = _run_guarded(delivery, live)
-        recorded = _record(live, ending.outcome, delivery.eager)
+        body_end = _run_guarded(delivery, live)
+        recorded = _record(live, body_end.outcome, delivery.eager)
     finally:
         if not delivery.eager:
             watchdog().release(live)
-    if ending.leave is not None:
-        raise ending.leave
+    if body_end.leave is not None:
+        raise body_end.leave
     return recorded
 
 
-def _run_guarded(delivery: Delivery, live: LiveRun) -> Ending:
+def _run_guarded(delivery: Delivery, live: LiveRun) -> BodyEnd:
     """Whatever goes wrong around a body is that run's failure: an exception in here would leave its row RUNNING."""
     try:
         return _run(delivery, live)
     except Exception as error:
         logger.exception("run %s of %s failed outside of its body", live.facts.id, live.facts.routine_name)
-        return Ending(outcome=_unrecordable(error))
+        return BodyEnd(outcome=_unrecordable(error))
 
 
-def _run(delivery: Delivery, live: LiveRun) -> Ending:
+def _run(delivery: Delivery, live: LiveRun) -> BodyEnd:
     task = find_task(live.facts.task)
     if task is None:
-        return Ending(outcome=unknown_task(live.facts.task))
+        return BodyEnd(outcome=unknown_task(live.facts.task))
     call = Call(task=task, live=live, request=delivery.request)
     wrong = bad_arguments(call)
     if wrong is not None:
-        return Ending(outcome=wrong)
-    ending = run_body(call, exposed=_exposed())
+        return BodyEnd(outcome=wrong)
+    body_end = run_body(call, exposed=_exposed())
     if _is_child_main():
         shield.up()  # once more: a signal at the body's last moment comes before the shield is up again
     if not delivery.eager:
         _drop_open_transactions()
-    return ending
+    return body_end
 
 
 def _record(live: LiveRun, outcome: Outcome, eager: bool) -> str:

@@ -108,11 +108,11 @@ def take_due(now: datetime, limit: int) -> list[DueRow]:
     routine as it was before. Edits hold the state's lock, so what is read behind it belongs together.
     """
     alias = ledger_alias()
-    rows = _take_from_postgresql(alias, now, limit) if is_postgresql(alias) else _take_portably(alias, now, limit)
+    rows = _take_in_two_statements(alias, now, limit) if is_postgresql(alias) else _take_portably(alias, now, limit)
     return [DueRow._make(row) for row in rows]
 
 
-def _take_from_postgresql(alias: str, now: datetime, limit: int) -> Iterable[tuple[Any, ...]]:
+def _take_in_two_statements(alias: str, now: datetime, limit: int) -> Iterable[tuple[Any, ...]]:
     with connections[alias].cursor() as cursor:
         cursor.execute(sql("claim/lock_due"), [now, limit])
         locked = [routine_id for (routine_id,) in cursor.fetchall()]
@@ -138,11 +138,17 @@ def write_states(states: Sequence[NewState]) -> None:
     if not states:
         return
     alias = ledger_alias()
-    if is_postgresql(alias):
-        columns = [array_literal(column) for column in zip(*states, strict=True)]
-        with connections[alias].cursor() as cursor:
-            cursor.execute(sql("claim/update_states"), columns)
-        return
+    write = _write_in_one_statement if is_postgresql(alias) else _write_portably
+    write(alias, states)
+
+
+def _write_in_one_statement(alias: str, states: Sequence[NewState]) -> None:
+    columns = [array_literal(column) for column in zip(*states, strict=True)]
+    with connections[alias].cursor() as cursor:
+        cursor.execute(sql("claim/update_states"), columns)
+
+
+def _write_portably(alias: str, states: Sequence[NewState]) -> None:
     rows = [RoutineState(**state._asdict()) for state in states]
     RoutineState.objects.using(alias).bulk_update(rows, [*NewState._fields[1:]])
 

@@ -5,8 +5,8 @@ or a reconciler. Whoever loses changes nothing. With the row go, in the same tra
 next attempt, and — when the number of failures in a row changed an interval that has not been claimed yet — a new plan.
 
 On PostgreSQL the usual ends (a success, a failure that will be retried, a cancellation) are one statement. An end
-that changes the routine itself (exhausted, parked, recovered, catching up) takes the transaction of `ending.py`, as
-every end does on other databases. After the commit: the lease is released, beats are woken if there is something for
+that changes the routine itself (exhausted, parked, recovered, catching up) takes the transaction of `transaction.py`,
+as every end does on other databases. After the commit: the lease is released, beats are woken if there is something for
 them, the result is mirrored unless the statement has done that too, the signals are sent.
 """
 
@@ -27,8 +27,13 @@ from routines_app.core.retry import RetryAt, decide_retry
 from routines_app.core.words import Reason, RunStatus, Source
 from routines_app.models import RoutineRun, new_run_id
 from routines_app.protocol.end import mirror
-from routines_app.protocol.end import transaction as ending
-from routines_app.protocol.end.transaction import Ended, NextAttempt, end_in_transaction
+from routines_app.protocol.end.transaction import (
+    NextAttempt,
+    Recorded,
+    end_in_transaction,
+    let_replacement_go,
+    settle,
+)
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, on_commit, sql
 from routines_app.protocol.ledger.prepared import run_statement
@@ -42,7 +47,7 @@ class Lost:
     """The row was no longer ours: somebody else has ended it, and nothing was recorded."""
 
 
-Finish = Ended | Lost
+Finish = Recorded | Lost
 
 
 def give_lease_back(run: RunFacts) -> None:
@@ -57,12 +62,12 @@ def finish(run: RunFacts, outcome: Outcome, *, give_back: Callable[[], object] |
     """
     now = clock.now()
     outcome, attempt = _decide(run, outcome, now)
-    ended = _end(run, outcome, attempt, now)
-    if ended is None:
+    recorded = _end(run, outcome, attempt, now)
+    if recorded is None:
         return Lost()
     on_commit(give_back or (lambda: give_lease_back(run)))
-    _after_commit(run, outcome, ended)
-    return ended
+    _after_commit(run, outcome, recorded)
+    return recorded
 
 
 def close_run(run_id: UUID, outcome: Outcome) -> Finish:
@@ -103,14 +108,14 @@ def _next_attempt(run: RunFacts, outcome: Outcome, decision: RetryAt) -> NextAtt
     )
 
 
-def _end(run: RunFacts, outcome: Outcome, attempt: NextAttempt | None, now: datetime) -> Ended | None:
+def _end(run: RunFacts, outcome: Outcome, attempt: NextAttempt | None, now: datetime) -> Recorded | None:
     alias = ledger_alias()
     if not is_postgresql(alias) or _changes_the_routine(run, outcome, attempt):
         return end_in_transaction(alias, run, outcome, attempt, now)
-    ended = _end_in_one_statement(alias, run, outcome, attempt)
-    if ended is not None:
-        _follow_up(alias, run, ended, now)
-    return ended
+    recorded = _end_in_one_statement(alias, run, outcome, attempt)
+    if recorded is not None:
+        _follow_up(alias, run, recorded, now)
+    return recorded
 
 
 def _changes_the_routine(run: RunFacts, outcome: Outcome, attempt: NextAttempt | None) -> bool:
@@ -121,7 +126,7 @@ def _changes_the_routine(run: RunFacts, outcome: Outcome, attempt: NextAttempt |
     return exhausted or recovered or run.next_source == Source.CATCHING_UP
 
 
-def _end_in_one_statement(alias: str, run: RunFacts, outcome: Outcome, attempt: NextAttempt | None) -> Ended | None:
+def _end_in_one_statement(alias: str, run: RunFacts, outcome: Outcome, attempt: NextAttempt | None) -> Recorded | None:
     mirrored = mirror.in_finish(alias, run, outcome)
     try:
         rows = _finish_statement(alias, _arguments(run, outcome, attempt), mirrored)
@@ -134,7 +139,7 @@ def _end_in_one_statement(alias: str, run: RunFacts, outcome: Outcome, attempt: 
     if not rows:
         return None
     status, reason, failures_before, next_source, retried = rows[0]
-    return Ended(
+    return Recorded(
         status=RunStatus(status),
         reason=reason,
         retry_id=attempt.id if attempt is not None and retried else None,
@@ -177,37 +182,37 @@ def _json(value: Any) -> str | None:
     return None if value is None else json.dumps(value)
 
 
-def _follow_up(alias: str, run: RunFacts, ended: Ended, now: datetime) -> None:
+def _follow_up(alias: str, run: RunFacts, recorded: Recorded, now: datetime) -> None:
     """What the one statement's snapshot could not see: a claim or another finish that went at the same moment.
 
     A crash before this costs time, not truth: the next claim plans anew, and the reconciler wakes what sleeps for ever.
     """
-    chain_ended = ended.retry_id is None
-    if ended.recovered or (ended.catching_up and chain_ended):
-        ending.settle(alias, run.routine_id, now, recovered=ended.recovered)
+    chain_ended = recorded.retry_id is None
+    if recorded.recovered or (recorded.catching_up and chain_ended):
+        settle(alias, run.routine_id, now, recovered=recorded.recovered)
     if run.replaces:
-        ending.let_replacement_go(alias, run.routine_id, now)
+        let_replacement_go(alias, run.routine_id, now)
 
 
-def _after_commit(run: RunFacts, outcome: Outcome, ended: Ended) -> None:
-    if _concerns_beats(run, ended):
+def _after_commit(run: RunFacts, outcome: Outcome, recorded: Recorded) -> None:
+    if _concerns_beats(run, recorded):
         on_commit(wakeups.wake_beats)
-    if not ended.mirrored and mirror.is_wanted(run, outcome):
-        on_commit(lambda: mirror.write(run, outcome, ended.status))
-    _tell(run, ended)
+    if not recorded.mirrored and mirror.is_wanted(run, outcome):
+        on_commit(lambda: mirror.write(run, outcome, recorded.status))
+    _tell(run, recorded)
 
 
-def _concerns_beats(run: RunFacts, ended: Ended) -> bool:
-    return ended.retry_id is not None or run.pool_id is not None or run.replaces or ended.catching_up
+def _concerns_beats(run: RunFacts, recorded: Recorded) -> bool:
+    return recorded.retry_id is not None or run.pool_id is not None or run.replaces or recorded.catching_up
 
 
-def _tell(run: RunFacts, ended: Ended) -> None:
-    known = {"will_retry": ended.retry_id is not None} if ended.status == RunStatus.FAILED else {}
-    events.run_ended(run, ended.status, ended.reason, **known)
-    if ended.exhausted:
-        events.routine_exhausted(run, ended.reason)
-    if ended.parked:
-        events.routine_parked(run, ended.parked)
+def _tell(run: RunFacts, recorded: Recorded) -> None:
+    known = {"will_retry": recorded.retry_id is not None} if recorded.status == RunStatus.FAILED else {}
+    events.run_ended(run, recorded.status, recorded.reason, **known)
+    if recorded.exhausted:
+        events.routine_exhausted(run, recorded.reason)
+    if recorded.parked:
+        events.routine_parked(run, recorded.parked)
 
 
 def mark_overdue(run: RunFacts) -> bool:

@@ -91,12 +91,18 @@ def _result(outcome: Outcome) -> str:
 
 
 def _store(record: dict[str, Any], status: RunStatus) -> None:
+    alias = _alias()
+    store = _store_in_one_statement if is_postgresql(alias) else _store_portably
+    store(alias, record, status)
+
+
+def _store_in_one_statement(alias: str, record: dict[str, Any], status: RunStatus) -> None:
+    run_statement(alias, _statement(_STANDALONE), _arguments(record) | {"ended_status": status.value})
+
+
+def _store_portably(alias: str, record: dict[str, Any], status: RunStatus) -> None:
     from django_celery_results.models import TaskResult
 
-    alias = _alias()
-    if is_postgresql(alias):
-        run_statement(alias, _statement(_STANDALONE), _arguments(record) | {"ended_status": status.value})
-        return
     record |= {"status": STATES[status], "content_type": "application/json", "content_encoding": "utf-8"}
     TaskResult.objects.using(alias).update_or_create(task_id=record.pop("task_id"), defaults=record)
 

@@ -40,8 +40,8 @@ class NextAttempt:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ended:
-    """What was recorded."""
+class Recorded:
+    """What the ledger says of a run that this call has ended."""
 
     status: RunStatus
     reason: str
@@ -58,7 +58,7 @@ class Ended:
 
 def end_in_transaction(
     alias: str, run: RunFacts, outcome: Outcome, attempt: NextAttempt | None, now: datetime
-) -> Ended | None:
+) -> Recorded | None:
     """End the run and everything that follows from it; None when the row is no longer ours."""
     with transaction.atomic(using=alias):
         state = lock_state(run.routine_id)
@@ -126,7 +126,7 @@ def _count(
     reason: str,
     attempt: NextAttempt | None,
     now: datetime,
-) -> Ended:
+) -> Recorded:
     exhausted = status == RunStatus.FAILED and attempt is None
     recovered = status == RunStatus.SUCCESS and state.failure_count > 0
     catching_up = state.next_source == Source.CATCHING_UP
@@ -141,7 +141,7 @@ def _count(
     if attempt is None:
         continue_catch_up([routine.pk], now)
     let_replacement_go(alias, routine.pk, now)
-    return Ended(
+    return Recorded(
         status=status,
         reason=reason,
         retry_id=attempt.id if attempt else None,

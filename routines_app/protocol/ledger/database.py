@@ -58,6 +58,11 @@ def fast_rows(rows: QuerySet[Any, tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]
         return found
 
 
+def words(values: Iterable[str]) -> str:
+    """Words of ours (never a user's text) as they stand in a statement: `'FORBID', 'REPLACE'`."""
+    return ", ".join(f"'{value}'" for value in sorted(values))
+
+
 @lru_cache(maxsize=32)
 def sql(name: str) -> str:
     """The text of `protocol/<name>.sql`, which stands beside the module that uses it."""

@@ -2,7 +2,7 @@
 
 The run rows are the outbox. A PENDING row without `dispatched_at` waits; `publish_after` says when any beat may look at
 it, and NULL that an event will set it (room in a pool, the end of a pause). Whoever takes rows moves their
-`publish_after` 1.5 s on, commits, publishes, and stamps them. A crash anywhere in between leaves rows that the next
+`publish_after` on by PUBLISH_RETRY_SECONDS, commits, publishes, and stamps them. A crash anywhere in between leaves rows that the next
 look finds again; a message that goes out twice does nothing the second time.
 
 Locks are taken in the order routine state, run: states only for exclusive routines, whose overlap is decided here.
@@ -89,10 +89,18 @@ def stamp(run_ids: Collection[str], now: datetime) -> int:
     One that a worker has already handed back waits again: its message is used up, so it is not stamped.
     """
     alias = ledger_alias()
-    if is_postgresql(alias):
-        with connections[alias].cursor() as cursor:
-            cursor.execute(sql("publish/stamp_runs"), [now, now + LOST_AFTER, array_literal(list(run_ids))])
-            return int(cursor.rowcount)
+    return (
+        _stamp_in_one_statement(alias, run_ids, now) if is_postgresql(alias) else _stamp_portably(alias, run_ids, now)
+    )
+
+
+def _stamp_in_one_statement(alias: str, run_ids: Collection[str], now: datetime) -> int:
+    with connections[alias].cursor() as cursor:
+        cursor.execute(sql("publish/stamp_runs"), [now, now + LOST_AFTER, array_literal(list(run_ids))])
+        return int(cursor.rowcount)
+
+
+def _stamp_portably(alias: str, run_ids: Collection[str], now: datetime) -> int:
     return (
         RoutineRun.objects.using(alias)
         .filter(id__in=run_ids, dispatched_at=None, admitted_at__isnull=False)

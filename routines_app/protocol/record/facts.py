@@ -66,8 +66,6 @@ class RunFacts:
     timeout_ms: int
     args: list[Any]
     kwargs: dict[str, Any]
-    own_args: bool
-    """The run has arguments of its own; otherwise they are the routine's."""
     pool_id: int | None
     scheduled_for: datetime
     started_at: datetime | None
@@ -131,7 +129,6 @@ def _facts(run: dict[str, Any], routine: dict[str, Any], failure_count: int, nex
         routine_name=routine["name"],
         args=_json(routine["args"]) if args is None else args,
         kwargs=_json(routine["kwargs"]) if kwargs is None else kwargs,
-        own_args=args is not None or kwargs is not None,
         policy=routine["concurrency_policy"],
         retry=_rule(routine),
         keep_result=routine["keep_result"],

@@ -32,20 +32,22 @@ class Pulse:
 def beat_heart(runs: Mapping[UUID, dict[str, Any] | None]) -> dict[UUID, Pulse]:
     """Stamp these runs as alive, with their progress where it changed. A run that is missing in the answer is lost."""
     alias = ledger_alias()
-    if is_postgresql(alias):
-        return _beat_in_one_statement(alias, runs)
-    rows = RoutineRun.objects.using(alias).filter(id__in=list(runs), status=RunStatus.RUNNING)
-    rows.update(heartbeat_at=clock.now())
-    for run_id, progress in runs.items():
-        if progress is not None:
-            rows.filter(id=run_id).update(progress=progress)
-    return look(list(runs))
+    return _beat_in_one_statement(alias, runs) if is_postgresql(alias) else _beat_portably(alias, runs)
 
 
 def _beat_in_one_statement(alias: str, runs: Mapping[UUID, dict[str, Any] | None]) -> dict[UUID, Pulse]:
     progress = [None if value is None else json.dumps(value) for value in runs.values()]
     rows = run_statement(alias, sql("run/heartbeat"), {"runs": list(runs), "progress": progress})
     return {row[0]: _pulse(*row[1:]) for row in rows}
+
+
+def _beat_portably(alias: str, runs: Mapping[UUID, dict[str, Any] | None]) -> dict[UUID, Pulse]:
+    rows = RoutineRun.objects.using(alias).filter(id__in=list(runs), status=RunStatus.RUNNING)
+    rows.update(heartbeat_at=clock.now())
+    for run_id, progress in runs.items():
+        if progress is not None:
+            rows.filter(id=run_id).update(progress=progress)
+    return look(list(runs))
 
 
 def look(run_ids: Collection[UUID]) -> dict[UUID, Pulse]:

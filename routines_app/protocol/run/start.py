@@ -14,7 +14,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from functools import lru_cache
 from uuid import UUID
 
 import redis
@@ -23,13 +23,13 @@ from django.db import IntegrityError, connections, transaction
 from routines_app.conf import get_settings
 from routines_app.coordination import leases
 from routines_app.core.expiry import is_expired
-from routines_app.core.holding import HELD_AS, held_as
-from routines_app.core.words import Reason, RoutineStatus, RunStatus
+from routines_app.core.holding import GOES_ANYWAY, HELD_AS, held_as
+from routines_app.core.words import EXCLUSIVE, Reason, RoutineStatus, RunStatus
 from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.end.catch_up import continue_catch_up
 from routines_app.protocol.end.unstarted import end_pending
 from routines_app.protocol.ledger import clock
-from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, sql
+from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, sql, words
 from routines_app.protocol.ledger.locks import lock_state
 from routines_app.protocol.ledger.prepared import run_statement
 from routines_app.protocol.record import facts
@@ -223,14 +223,13 @@ def _start_shared(run_id: UUID, worker: str) -> RunFacts | None:
 
 def _begin(run_id: UUID, worker: str, routine_id: int | None) -> RunFacts | None:
     alias = ledger_alias()
-    if not is_postgresql(alias):
-        return _begin_portably(alias, run_id, worker, exclusive=routine_id is not None)
-    name = "run/start_shared" if routine_id is None else "run/start_exclusive"
-    return _execute(alias, name, {"run": run_id, "worker": worker, "routine": routine_id})
+    begin = _begin_in_one_statement if is_postgresql(alias) else _begin_portably
+    return begin(alias, run_id, worker, routine_id)
 
 
-def _execute(alias: str, name: str, arguments: dict[str, Any]) -> RunFacts | None:
-    statement = sql(name).replace("{facts}", facts.returning())
+def _begin_in_one_statement(alias: str, run_id: UUID, worker: str, routine_id: int | None) -> RunFacts | None:
+    statement = _statement("run/start_shared" if routine_id is None else "run/start_exclusive")
+    arguments = {"run": run_id, "worker": worker, "routine": routine_id}
     # In a transaction of a caller's (eager mode) a refused key must not spoil what the caller does next.
     savepoint = transaction.atomic(using=alias) if connections[alias].in_atomic_block else nullcontext()
     with savepoint:
@@ -238,7 +237,14 @@ def _execute(alias: str, name: str, arguments: dict[str, Any]) -> RunFacts | Non
     return facts.from_row(rows[0]) if rows else None
 
 
-def _begin_portably(alias: str, run_id: UUID, worker: str, *, exclusive: bool) -> RunFacts | None:
+@lru_cache(maxsize=2)
+def _statement(name: str) -> str:
+    may_start = sql("run/may_start").format(held=words(HELD_AS), goes_anyway=words([GOES_ANYWAY]))
+    return sql(name).format(may_start=may_start, exclusive=words(EXCLUSIVE), facts=facts.returning())
+
+
+def _begin_portably(alias: str, run_id: UUID, worker: str, routine_id: int | None) -> RunFacts | None:
+    exclusive = routine_id is not None
     with transaction.atomic(using=alias):
         run = RoutineRun.objects.using(alias).select_related("routine").filter(id=run_id).first()
         if run is None:

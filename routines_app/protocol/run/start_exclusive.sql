@@ -1,6 +1,7 @@
 -- Start an exclusive run: the routine's state is locked first (the lock order), then the fence is raised and the run
 -- moves PENDING -> RUNNING with the running key. While any other run of the routine is RUNNING nothing happens; one that
 -- became RUNNING after this statement's snapshot is met by the unique running key.
+-- What takes the places in braces: may_start.sql, the exclusive policies, the columns of facts.py.
 -- Arguments: run (uuid), routine (bigint), worker (text). Result: the facts (see facts.py), or no row.
 WITH locked AS MATERIALIZED (
     SELECT routine_id FROM routines_routinestate WHERE routine_id = %(routine)s FOR UPDATE
@@ -26,15 +27,7 @@ SET status = 'RUNNING',
     fence = state.fence
 FROM raised AS state
 JOIN routines_routine AS routine ON routine.id = state.routine_id
-WHERE run.id = %(run)s
-  AND run.status = 'PENDING'
+WHERE {may_start}
   AND run.routine_id = %(routine)s
-  AND routine.concurrency_policy <> 'ALLOW'
-  AND routine.status <> 'ARCHIVED'
-  AND (routine.status NOT IN ('PAUSED', 'PARKED') OR run.trigger = 'manual')
-  AND (run.pool_id IS NULL OR run.admitted_at IS NOT NULL)
-  AND (routine.expires_ms IS NULL -- as core/expiry.py says
-       OR run.trigger = 'retry'
-       OR CASE WHEN run.trigger = 'backfill' THEN run.eligible_at ELSE run.scheduled_for END
-          + LEAST(routine.expires_ms, 100000000000000) * interval '1 millisecond' > statement_timestamp())
+  AND routine.concurrency_policy IN ({exclusive})
 RETURNING {facts}

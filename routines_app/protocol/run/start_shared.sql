@@ -1,4 +1,5 @@
 -- Start a run whose routine allows overlap: PENDING -> RUNNING by compare-and-set, and everything its execution needs.
+-- What takes the places in braces: may_start.sql, the exclusive policies, the columns of facts.py.
 -- Arguments: run (uuid), worker (text). Result: the facts (see facts.py), or no row when it may not start like this.
 UPDATE routines_routinerun AS run
 SET status = 'RUNNING',
@@ -9,15 +10,7 @@ SET status = 'RUNNING',
     publish_after = NULL
 FROM routines_routine AS routine
 JOIN routines_routinestate AS state ON state.routine_id = routine.id
-WHERE run.id = %(run)s
-  AND run.status = 'PENDING'
+WHERE {may_start}
   AND routine.id = run.routine_id
-  AND routine.concurrency_policy = 'ALLOW'
-  AND routine.status <> 'ARCHIVED'
-  AND (routine.status NOT IN ('PAUSED', 'PARKED') OR run.trigger = 'manual')
-  AND (run.pool_id IS NULL OR run.admitted_at IS NOT NULL)
-  AND (routine.expires_ms IS NULL -- as core/expiry.py says
-       OR run.trigger = 'retry'
-       OR CASE WHEN run.trigger = 'backfill' THEN run.eligible_at ELSE run.scheduled_for END
-          + LEAST(routine.expires_ms, 100000000000000) * interval '1 millisecond' > statement_timestamp())
+  AND routine.concurrency_policy NOT IN ({exclusive})
 RETURNING {facts}

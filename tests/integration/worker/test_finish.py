@@ -15,7 +15,7 @@ from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.finish import Lost, close_run, finish
 from routines_app.protocol.end.overlap import request_stop
-from routines_app.protocol.end.transaction import Ended
+from routines_app.protocol.end.transaction import Recorded
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.record.outcome import Outcome, cancelled, failed, succeeded
 from routines_app.protocol.run.start import Started, start
@@ -28,7 +28,7 @@ def test_a_success_is_recorded_and_counted() -> None:
     made = routine("plain")
     run = begin(made)
     ended = finish(run, succeeded('"done"'))
-    assert ended == Ended(status=RunStatus.SUCCESS, reason="")
+    assert ended == Recorded(status=RunStatus.SUCCESS, reason="")
     found = row(run)
     assert (found.status, found.result, found.running_key) == (RunStatus.SUCCESS, '"done"', None)
     assert found.completed_at is not None
@@ -64,7 +64,7 @@ def test_a_run_can_be_ended_from_outside() -> None:
     made = routine("plain")
     run = begin(made)
     ended = close_run(run.id, failed(Reason.WORKER_LOST, "signal 9"))
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, Recorded)
     assert (row(run).reason, row(run).error) == (Reason.WORKER_LOST, "signal 9")
     assert retry_of(run) is not None
     assert close_run(run.id, failed(Reason.WORKER_LOST)) == Lost()

@@ -13,7 +13,7 @@ from routines_app.core.words import Reason, RoutineStatus, Source
 from routines_app.models import ChangeKind, RoutineState, ScheduleChange
 from routines_app.protocol.end.finish import finish
 from routines_app.protocol.end.overlap import request_stop
-from routines_app.protocol.end.transaction import Ended
+from routines_app.protocol.end.transaction import Recorded
 from routines_app.protocol.record.outcome import cancelled, succeeded
 from routines_app.protocol.run.start import Started, start
 from tests.acceptance.ringing import ring, routine
@@ -28,7 +28,7 @@ def test_enough_failed_chains_park_the_routine() -> None:
         next_slot=later, next_run_at=later, next_source=Source.BASELINE_INTERVAL, last_slot=timezone.now()
     )
     ends = [finish(begin(made), BROKEN) for _ in range(2)]
-    assert [isinstance(end, Ended) and bool(end.parked) for end in ends] == [False, True]
+    assert [isinstance(end, Recorded) and bool(end.parked) for end in ends] == [False, True]
     made.refresh_from_db()
     assert (made.status, made.pause_reason) == (RoutineStatus.PARKED, "2 failed chains in a row")
     assert (state(made).next_run_at, state(made).next_source) == (None, Source.PARKED)

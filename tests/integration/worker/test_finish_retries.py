@@ -15,7 +15,7 @@ from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol.end.finish import Lost, finish
 from routines_app.protocol.end.overlap import request_stop
-from routines_app.protocol.end.transaction import Ended
+from routines_app.protocol.end.transaction import Recorded
 from routines_app.protocol.record.outcome import cancelled, failed
 from routines_app.protocol.run.start import Started, start
 from tests.acceptance.ringing import routine
@@ -33,7 +33,7 @@ def test_a_failure_makes_one_retry_row(policy: str) -> None:
     ended = finish(run, BROKEN)
     retry = retry_of(run)
     assert retry is not None
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, Recorded)
     assert ended.retry_id == retry.id
     assert (retry.status, retry.trigger, retry.reason) == (RunStatus.PENDING, RunTrigger.RETRY, Reason.NOT_YET)
     assert (retry.attempt, retry.budget_used, retry.chain, retry.scheduled_for) == (2, 2, run.id, run.scheduled_for)
@@ -81,7 +81,7 @@ def test_the_last_failure_exhausts_the_chain_once() -> None:
     begun = start(retry.id, "me")
     assert isinstance(begun, Started)
     ended = finish(begun.facts, BROKEN)
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, Recorded)
     assert (ended.exhausted, ended.retry_id) == (True, None)
     assert state(made).failure_count == 1
     assert finish(begun.facts, BROKEN) == Lost()
@@ -95,7 +95,7 @@ def test_an_interrupted_run_is_replaced_without_using_up_the_budget() -> None:
     budgets = []
     while True:
         ended = finish(run, cancelled(Reason.INTERRUPTED))
-        assert isinstance(ended, Ended)
+        assert isinstance(ended, Recorded)
         if ended.retry_id is None:
             break
         assert ended.status == RunStatus.CANCELLED
@@ -116,7 +116,7 @@ def test_a_run_that_was_asked_to_stop_ends_cancelled_and_is_not_retried() -> Non
         with transaction.atomic():
             request_stop([run.id], Reason.REPLACED, timezone.now())
         ended = finish(run, BROKEN)
-        assert isinstance(ended, Ended)
+        assert isinstance(ended, Recorded)
         assert (ended.status, ended.reason, ended.retry_id) == (RunStatus.CANCELLED, Reason.REPLACED, None)
         assert ended.exhausted is False
         assert retry_of(run) is None
@@ -128,7 +128,7 @@ def test_an_archived_routine_gets_no_retry() -> None:
     run = begin(made)
     Routine.objects.filter(pk=made.pk).update(status=RoutineStatus.ARCHIVED)
     ended = finish(run, BROKEN)
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, Recorded)
     assert ended.retry_id is None
     assert retry_of(run) is None
 
