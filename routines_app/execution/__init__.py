@@ -1,1 +1,4 @@
-"""The worker's side: one Celery task that executes any routine's run inside an error boundary."""
+"""The worker's side: one Celery task (`carrier.py`) that executes any routine's run inside an error boundary.
+
+Processes, threads, signals, Celery's own task machinery. What is written to the ledger goes through `protocol`.
+"""

@@ -1,9 +1,9 @@
-"""Dispatch: waiting rows go to the broker when nothing holds them any more.
+"""The outbox: waiting rows go to the broker when nothing holds them any more.
 
 The run rows are the outbox. A PENDING row without `dispatched_at` waits; `publish_after` says when any beat may look at
 it, and NULL that an event will set it (room in a pool, the end of a pause). Whoever takes rows moves their
-`publish_after` on by PUBLISH_RETRY_SECONDS, commits, publishes, and stamps them. A crash anywhere in between leaves rows that the next
-look finds again; a message that goes out twice does nothing the second time.
+`publish_after` on by PUBLISH_RETRY_SECONDS, commits, publishes, and stamps them. A crash anywhere in between leaves
+rows that the next look finds again; a message that goes out twice does nothing the second time.
 
 Locks are taken in the order routine state, run: states only for exclusive routines, whose overlap is decided here.
 """
@@ -89,9 +89,8 @@ def stamp(run_ids: Collection[str], now: datetime) -> int:
     One that a worker has already handed back waits again: its message is used up, so it is not stamped.
     """
     alias = ledger_alias()
-    return (
-        _stamp_in_one_statement(alias, run_ids, now) if is_postgresql(alias) else _stamp_portably(alias, run_ids, now)
-    )
+    stamped = _stamp_in_one_statement if is_postgresql(alias) else _stamp_portably
+    return stamped(alias, run_ids, now)
 
 
 def _stamp_in_one_statement(alias: str, run_ids: Collection[str], now: datetime) -> int:
