@@ -131,6 +131,8 @@ class Heart:
 def write_lines(run: LiveRun) -> None:
     """Write the log lines that the task has said since the last time."""
     lines = run.take_lines()
+    if not lines:
+        return
     try:
         write_log(run.facts.id, run.facts.fence, lines)
     except Error:

@@ -81,7 +81,7 @@ def _run(routine: Routine, request: Request, now: datetime) -> RoutineRun:
     _admit(routine, run, now)
     run.save(using=ledger_alias(), force_insert=True)
     if run.status == RunStatus.PENDING:
-        outbox.after_commit([run.pk])
+        outbox.after_commit(run)
     tell([run])
     return run
 

@@ -72,7 +72,8 @@ def claim_due(now: datetime, limit: int | None = None) -> ClaimReport:
 
 
 def _claim(rows: list[DueRow], now: datetime) -> ClaimReport:
-    active = active_runs([row.routine_id for row in rows if needs_active_runs(row, now)])
+    asked = [row.routine_id for row in rows if needs_active_runs(row, now)]
+    active = active_runs(asked) if asked else {}
     report = ClaimReport()
     decisions = Decisions(now)
     claims: list[tuple[DueRow, Claimed]] = []
@@ -136,7 +137,8 @@ def _write(claims: list[tuple[DueRow, Claimed]], report: ClaimReport) -> list[Cl
             following = claimed.runs[0].scheduled_for if claimed.runs else claimed.state.next_slot
             _extend(claimed.extended_row, claimed.extend, following)
     write_states([claimed.state for _, claimed in claims])
-    tell(ended)
+    if ended:
+        tell(ended)
     return [claimed for _, claimed in claims if any(run.is_pending and run.id in inserted for run in claimed.runs)]
 
 

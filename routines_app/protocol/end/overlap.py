@@ -12,6 +12,7 @@ from django.db.models import BooleanField, Case, F, Q, Value, When, Window
 from django.db.models.functions import RowNumber
 
 from routines_app.core.admission import ActiveRun
+from routines_app.core.holding import HELD_AS
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
@@ -22,7 +23,7 @@ from routines_app.protocol.ledger.locks import lock_runs
 READ_PER_KIND = 20  # of one routine: a backlog of thousands decides nothing that its newest rows do not
 
 _LET_THROUGH = Q(admitted_at__isnull=False) | Q(dispatched_at__isnull=False)
-_IN_POOL_QUEUE = Q(pool__isnull=False, publish_after=None) & ~Q(reason=Reason.PAUSED)
+_IN_POOL_QUEUE = Q(pool__isnull=False, publish_after=None) & ~Q(reason__in=sorted(HELD_AS.values()))
 
 
 def active_runs(routine_ids: Collection[int]) -> dict[int, list[ActiveRun]]:

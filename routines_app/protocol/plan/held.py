@@ -25,7 +25,7 @@ def hold_runs(routine: Routine) -> int:
 
 def release_held_runs(routine: Routine, now: datetime) -> int:
     """Let what was held go on, each as soon as it is eligible."""
-    waiting_for_nobody = _unsent(routine).filter(Q(publish_after=None) | Q(reason=Reason.PAUSED))
+    waiting_for_nobody = _unsent(routine).filter(Q(publish_after=None) | Q(reason__in=sorted(HELD_AS.values())))
     return waiting_for_nobody.update(publish_after=Greatest(F("eligible_at"), Value(now)), reason=Reason.NONE)
 
 

@@ -107,23 +107,25 @@ def _stamp_portably(alias: str, run_ids: Collection[str], now: datetime) -> int:
     )
 
 
-def after_commit(run_ids: Sequence[UUID]) -> None:
-    """Send new runs as soon as the transaction commits. What cannot be sent now is left to a beat."""
-    on_commit(lambda: _send_now(run_ids))
+def after_commit(run: RoutineRun) -> None:
+    """Send a new run as soon as the transaction commits. What cannot be sent now is left to a beat."""
+    on_commit(lambda: _send_now(run))
 
 
-def _send_now(run_ids: Sequence[UUID]) -> None:
+def _send_now(run: RoutineRun) -> None:
     try:
-        admitted = messages_of(
-            RoutineRun.objects.using(ledger_alias()).filter(
-                id__in=run_ids, status=RunStatus.PENDING, dispatched_at=None, admitted_at__isnull=False
-            )
-        )
-        send([*admitted, *admit_pools(clock.now(), only=run_ids)])
+        # In a pool it may have to wait, and others may have to go before it.
+        send(_admitted(run) if run.pool_id is None else admit_pools(clock.now(), only=[run.pk]))
     except Exception:
         # The request that asked for the run has committed it: a beat finds it in the outbox. Whatever the database,
         # the broker or a project's router raised here, the caller of run_now can do nothing about it.
         logger.exception("sending runs after the commit failed; a beat will send them")
+
+
+def _admitted(run: RoutineRun) -> list[Message]:
+    """Its message, unless the caller's transaction has cancelled it since."""
+    rows = RoutineRun.objects.using(ledger_alias()).filter(id=run.pk, status=RunStatus.PENDING, dispatched_at=None)
+    return messages_of(rows.filter(admitted_at__isnull=False))
 
 
 class _Candidate(NamedTuple):

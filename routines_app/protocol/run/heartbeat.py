@@ -62,8 +62,6 @@ def _pulse(fence: int | None, stop_requested_at: datetime | None, stop_reason: s
 
 def write_log(run_id: UUID, fence: int | None, lines: list[tuple[datetime, str]]) -> bool:
     """Append log lines to a run that is still RUNNING and ours, and keep the newest; False when it is lost."""
-    if not lines:
-        return True
     alias = ledger_alias()
     with transaction.atomic(using=alias):
         ours = RoutineRun.objects.using(alias).filter(status=RunStatus.RUNNING, fence=fence)

@@ -91,7 +91,7 @@ def test_parking_a_paused_routine_does_not_release_what_the_pause_held(pool: str
     RoutineRun.objects.update(publish_after=now)
     assert dispatch_waiting(now) == []
     run.refresh_from_db()
-    assert (run.status, run.reason, run.publish_after) == (RunStatus.PENDING, Reason.PAUSED, None)
+    assert (run.status, run.reason, run.publish_after) == (RunStatus.PENDING, Reason.PARKED, None)
 
     service.reset_routine(routine)
     assert len([*dispatch_waiting(clock.now()), *admit_pools(clock.now())]) == 1
