@@ -1,8 +1,8 @@
 """The beat's loop: look, act, and wait for the next due moment or a wake-up.
 
 `tick` never raises and never blocks for long. Each of the two outsides, database and broker, is either there or away;
-the change is logged once, the next try comes after at most 5 s, and everything that does not need the missing one
-goes on.
+the change is logged once, the next try comes after at most MAX_SLEEP_SECONDS, and everything that does not need the
+missing one goes on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The heart: tells the ledger that this process's runs live, and hears what the ledger has to say.
 
-A thread that exists only while some run lasts longer than a moment. Every 10 s one statement stamps all of them and
-brings back stop requests; in between it listens for stop messages in Redis and, should one be lost, looks every 2 s.
+A thread that exists only while some run lasts longer than a moment. Every HEARTBEAT_SECONDS one statement stamps all of
+them and brings back stop requests; in between it listens for stop messages in Redis and, should one be lost, looks
+every LOOK_SECONDS.
 A run is lost only when its row is no longer RUNNING and ours.
 """
 

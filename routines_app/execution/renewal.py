@@ -20,7 +20,7 @@ from routines_app.execution.live import LiveRun
 logger = logging.getLogger(__name__)
 
 ROUND_SECONDS = 0.5
-AGAIN_SECONDS = 2.0  # with Redis away: a lease lives for 30 s only
+AGAIN_SECONDS = 2.0  # with Redis away: often, because a lease lives only for LEASE_SECONDS
 IDLE_SECONDS = 10.0
 
 

@@ -147,7 +147,7 @@ def miss_messages_after(first: timedelta) -> None:
     from routines_app.protocol.publish import outbox
     from routines_app.protocol.upkeep import lost_messages
 
-    outbox.LOST_AFTER = lost_messages.FIRST_LOOK = first
+    outbox.FIRST_LOOK = lost_messages.FIRST_LOOK = first
 
 
 def time_ticks(path: Path) -> None:

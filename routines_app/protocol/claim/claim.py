@@ -45,8 +45,8 @@ from routines_app.protocol.record.messages import message_of
 
 logger = logging.getLogger(__name__)
 
-# The database ends a transaction that is idle for 5 s, and deciding is idle time: after a long outage each routine may
-# have thousands of slots to account for. What is not decided by then is claimed again.
+# The database ends a transaction that is idle for IDLE_MS (timeouts.py), and deciding is idle time: after a long outage
+# each routine may have thousands of slots to account for. What is not decided by then is claimed again.
 DECIDE_SECONDS = 1.0
 
 

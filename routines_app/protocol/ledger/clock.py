@@ -29,7 +29,7 @@ _NOW = {
 
 
 class Clock:
-    """Database time with an offset that is refreshed every 30 s."""
+    """Database time with an offset that is measured again every REFRESH_SECONDS."""
 
     def __init__(self) -> None:
         self._offset = timedelta()

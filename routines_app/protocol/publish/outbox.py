@@ -36,8 +36,7 @@ from routines_app.protocol.record.messages import messages_of
 
 logger = logging.getLogger(__name__)
 
-LOST_AFTER = timedelta(seconds=45)  # when a published run that has not started is looked at for the first time
-
+FIRST_LOOK = timedelta(seconds=45)  # at a published run that has not started: its message may be lost
 SET_ASIDE = timedelta(minutes=1)  # how long a run whose queue does not exist is left alone before the next try
 
 
@@ -95,7 +94,7 @@ def stamp(run_ids: Collection[str], now: datetime) -> int:
 
 def _stamp_in_one_statement(alias: str, run_ids: Collection[str], now: datetime) -> int:
     with connections[alias].cursor() as cursor:
-        cursor.execute(sql("publish/stamp_runs"), [now, now + LOST_AFTER, array_literal(list(run_ids))])
+        cursor.execute(sql("publish/stamp_runs"), [now, now + FIRST_LOOK, array_literal(list(run_ids))])
         return int(cursor.rowcount)
 
 
@@ -103,7 +102,7 @@ def _stamp_portably(alias: str, run_ids: Collection[str], now: datetime) -> int:
     return (
         RoutineRun.objects.using(alias)
         .filter(id__in=run_ids, dispatched_at=None, admitted_at__isnull=False)
-        .update(dispatched_at=now, publish_count=F("publish_count") + 1, publish_after=now + LOST_AFTER)
+        .update(dispatched_at=now, publish_count=F("publish_count") + 1, publish_after=now + FIRST_LOOK)
     )
 
 

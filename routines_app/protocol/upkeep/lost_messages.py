@@ -1,6 +1,6 @@
 """Lost messages: a broker that lost its queues, or a worker killed between taking a message and starting its run.
 
-A published run that does not start is looked at after 45 s, 90 s, 3 min and so on up to 1 h. At the first looks it is
+A published run that does not start is looked at after FIRST_LOOK, twice that, and so on up to LAST_LOOK. At first it is
 published again only when its queue holds fewer messages than there are published runs waiting for it, and only as many
 as are missing: a long queue is no loss. But a queue may be full of somebody else's messages, so at a late look it is
 published again whatever the queue holds; a message too many does nothing.
@@ -20,9 +20,9 @@ from routines_app.coordination.envelope import Message
 from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.publish.outbox import FIRST_LOOK
 from routines_app.protocol.record.messages import messages_of
 
-FIRST_LOOK = timedelta(seconds=45)
 LATE_LOOK = FIRST_LOOK * 8  # the fourth
 LAST_LOOK = timedelta(hours=1)
 BATCH = 500
@@ -75,7 +75,7 @@ def _published_per_queue() -> Counter[str]:
 
 
 def _look_later(suspects: Iterable[Message], sent_at: dict[UUID, datetime | None], now: datetime) -> None:
-    """Look again when the time since they were published has doubled: 45 s, 90 s, 3 min and so on."""
+    """Look again when the time since they were published has doubled."""
     delays: dict[timedelta, list[UUID]] = {}
     for run_id in (UUID(message.run_id) for message in suspects):
         delays.setdefault(_delay(now - (sent_at[run_id] or now)), []).append(run_id)
