@@ -11,10 +11,10 @@ from django.contrib.admin.helpers import ActionForm
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from routines_app.admin.history import actor_of, note
+from routines_app.admin.log_entries import actor_of, note
+from routines_app.admin.verb_buttons import VERBS, Verb
 from routines_app.admin.verb_forms import VerbForm
 from routines_app.admin.verb_pages import CHOSEN, ask_for_many, refuse
-from routines_app.admin.verbs import VERBS, Verb
 from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
 from routines_app.verbs.checking.lookup import is_id

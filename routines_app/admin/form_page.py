@@ -15,9 +15,9 @@ from django.utils.safestring import SafeString
 
 from routines_app import service
 from routines_app.admin.form import RoutineForm
-from routines_app.admin.history import actor_of
+from routines_app.admin.log_entries import actor_of
 from routines_app.admin.markup import code_block
-from routines_app.admin.masks import masked_json
+from routines_app.admin.shown_values import masked_json
 from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
 from routines_app.verbs.checking import validation

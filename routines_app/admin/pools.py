@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from routines_app.admin.charts import meter
-from routines_app.admin.lookups import OwnFiltersOnly
+from routines_app.admin.own_filters import OwnFiltersOnly
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.transitions import ACTIVE
 from routines_app.models import Pool, RoutineRun

@@ -16,13 +16,13 @@ from redis.exceptions import RedisError
 
 from routines_app import service
 from routines_app.admin.charts import Point, scatter, timeline
-from routines_app.admin.columns import policy_words, schedule_of, state_of
-from routines_app.admin.masks import masked_json
 from routines_app.admin.permissions import may
 from routines_app.admin.phrases import source_in_words
 from routines_app.admin.recent import recent_runs
+from routines_app.admin.routine_columns import policy_words, schedule_of, state_of
 from routines_app.admin.run_facts import duration_point, lateness_point, oldest_id, span_of
-from routines_app.admin.verbs import VERBS, Verb
+from routines_app.admin.shown_values import masked_json
+from routines_app.admin.verb_buttons import VERBS, Verb
 from routines_app.coordination import leases
 from routines_app.core.durations import format_duration
 from routines_app.core.errors import RoutineError

@@ -15,8 +15,8 @@ from django.utils.safestring import SafeString
 
 from routines_app.admin import run_page
 from routines_app.admin.filters import ReasonFilter
-from routines_app.admin.lookups import OwnFiltersOnly
 from routines_app.admin.markup import NOTHING, moment, pill
+from routines_app.admin.own_filters import OwnFiltersOnly
 from routines_app.admin.paging import CappedPaginator
 from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.run_facts import lateness_of, length_of, run_url

@@ -4,10 +4,10 @@ Colours come from CSS classes (`rt-success`, `rt-failed` …) and geometry from 
 neither inline styles nor scripts and work under a strict Content-Security-Policy, in dark and in light.
 """
 
-from routines_app.admin.charts.columns import Column, columns
+from routines_app.admin.charts.column_chart import Column, column_chart
 from routines_app.admin.charts.meter import meter
 from routines_app.admin.charts.scatter import Point, scatter
 from routines_app.admin.charts.sparkline import Bar, sparkline
 from routines_app.admin.charts.timeline import Span, timeline
 
-__all__ = ["Bar", "Column", "Point", "Span", "columns", "meter", "scatter", "sparkline", "timeline"]
+__all__ = ["Bar", "Column", "Point", "Span", "column_chart", "meter", "scatter", "sparkline", "timeline"]

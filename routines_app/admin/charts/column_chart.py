@@ -23,7 +23,7 @@ class Column:
     tick: str = ""
 
 
-def columns(
+def column_chart(
     bars: Sequence[Column], *, label: str, unit: Callable[[float], str], class_: str = "rt-plain"
 ) -> SafeString:
     amounts = AmountAxis.covering(max((bar.amount for bar in bars), default=0), top=TOP, bottom=BOTTOM, label=unit)
