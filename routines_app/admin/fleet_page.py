@@ -12,9 +12,9 @@ from django.utils import timezone
 from routines_app.admin import fleet_facts
 from routines_app.admin.charts import Column, column_chart, meter
 from routines_app.admin.phrases import seconds_in_words
-from routines_app.admin.upcoming import fires_per_hour
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.verbs.upcoming import fires_per_hour
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from routines_app.management.subcommand import Subcommand
 from routines_app.management.subcommands.acting import Archive, Cancel, Delete, Pause, Reset, Resume, Run
-from routines_app.management.subcommands.auditing import Audit
-from routines_app.management.subcommands.base import Subcommand
+from routines_app.management.subcommands.audit import Audit
 from routines_app.management.subcommands.looking import List, Nodes, Plan, Show
 from routines_app.management.subcommands.upkeep import Prune, Replan
 

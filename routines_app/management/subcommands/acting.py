@@ -12,7 +12,7 @@ from django.utils.timezone import is_naive, make_aware
 
 from routines_app import service
 from routines_app.core.words import CatchUpPolicy
-from routines_app.management.subcommands.base import Subcommand, operator, shown
+from routines_app.management.subcommand import Subcommand, operator, shown
 from routines_app.models import Routine
 from routines_app.verbs.checking.lookup import find_routine
 

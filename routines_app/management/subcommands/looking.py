@@ -9,7 +9,7 @@ from django.core.management.base import CommandParser
 from routines_app import service
 from routines_app.core.durations import format_duration
 from routines_app.core.words import RoutineStatus, TriggerKind
-from routines_app.management.subcommands.base import Subcommand, add_json, shown
+from routines_app.management.subcommand import Subcommand, add_json, shown
 from routines_app.models import Node, Routine, RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs.checking.lookup import find_routine

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from routines_app import service
 from routines_app.conf import get_settings
-from routines_app.management.subcommands.base import Subcommand, operator
+from routines_app.management.subcommand import Subcommand, operator
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.upkeep.prune import prune_once
 

@@ -9,10 +9,10 @@ from django.test import Client
 from django.urls import reverse
 from django_celery_results.models import TaskResult
 
-from routines_app.admin import upcoming
 from routines_app.admin.fleet_facts import lateness, waiting
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
 from routines_app.protocol.ledger import clock
+from routines_app.verbs import upcoming
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run, make_run_with_retry
 from tests.integration.admin.pages import last_entry, list_url, overview_url, run_url, told
 

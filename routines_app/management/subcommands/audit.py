@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from routines_app import service
-from routines_app.management.subcommands.base import Subcommand, add_json, shown
+from routines_app.management.subcommand import Subcommand, add_json, shown
 
 MOST_SHOWN = 100
 
