@@ -9,12 +9,10 @@ from django.shortcuts import render
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
+from routines_app import service
 from routines_app.admin import fleet_facts
 from routines_app.admin.charts import Column, column_chart, meter
 from routines_app.admin.phrases import seconds_in_words
-from routines_app.protocol.ledger import clock
-from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.verbs.upcoming import fires_per_hour
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
@@ -38,10 +36,10 @@ def fleet_fragment(admin: RoutineAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def _facts() -> dict[str, Any]:
-    now = clock.now()
+    now = service.now()
     late = fleet_facts.lateness(now)
     counts = fleet_facts.active_counts()
-    coming = fires_per_hour(now, ledger_alias())
+    coming = service.fires_per_hour(now)
     sizes = fleet_facts.storage()
     return {
         "now": now,

@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 
+from routines_app import service
 from routines_app.admin.form_fields import DurationField, JSONListField, JSONObjectField, WordsField
 from routines_app.admin.restoring import restored
 from routines_app.admin.task_choices import task_choices
@@ -13,10 +14,8 @@ from routines_app.admin.verb_forms import LocalMomentField
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import TriggerKind
 from routines_app.models import Routine
-from routines_app.verbs.checking import validation
 
 OWN_FIELDS = ("change_reason", "read_version")
-TRIGGER_FIELDS = ("trigger_kind", "cron", "interval_ms")
 FORM_NAMES = {"every": "interval_ms", "reason": "change_reason", "actor": None, "version": None, "status": None}
 
 
@@ -66,7 +65,7 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
         """Fields that are declared here do not know the model's defaults."""
         for name in self.declared_fields.keys() - OWN_FIELDS:
             self.initial.setdefault(name, getattr(self.instance, name))
-        self.initial["timezone"] = validation.default_timezone()
+        self.initial["timezone"] = service.default_timezone()
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -92,8 +91,8 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
         """The service stops at the first field that is wrong; a person wants to see all of them."""
         for name, value in self.changes_in(cleaned).items():
             try:
-                if name in validation.FIELDS and value not in (None, ""):
-                    validation.FIELDS[name](name, value)
+                if value not in (None, ""):
+                    service.clean_value(name, value)
             except RoutineError as error:
                 self._show(error)
 
@@ -113,7 +112,7 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
         changes = {
             name: value
             for name, value in cleaned.items()
-            if name not in OWN_FIELDS + TRIGGER_FIELDS and (self._is_new or self._differs(name, value))
+            if name not in OWN_FIELDS + service.TRIGGER_FIELDS and (self._is_new or self._differs(name, value))
         }
         return changes | self._trigger_changes(cleaned)
 

@@ -25,7 +25,6 @@ from routines_app.admin.verb_forms import VerbForm
 from routines_app.core.errors import RoutineError
 from routines_app.masks import masked, masked_line
 from routines_app.models import RoutineRun, RunLog
-from routines_app.protocol.ledger import clock
 
 if TYPE_CHECKING:
     from routines_app.admin.runs import RunAdmin
@@ -112,7 +111,7 @@ def _cancelled(admin: RunAdmin, request: HttpRequest, run: RoutineRun, form: Ver
 
 
 def _live_facts(run: RoutineRun) -> dict[str, Any]:
-    now = clock.now()
+    now = service.now()
     done, total = _progress(run)
     return {
         "run": run,

@@ -32,7 +32,7 @@ def forgotten() -> Iterator[None]:
 
 def counted(now: datetime = MAY) -> list[float]:
     upcoming._fires_per_hour.cache_clear()
-    return [fires for _, fires in upcoming.fires_per_hour(now, "default")]
+    return [fires for _, fires in upcoming.fires_per_hour(now)]
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe", "America/New_York"])
