@@ -1,4 +1,4 @@
-"""`audit`: does the ledger balance?"""
+"""`routines audit`: does the ledger balance?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from routines_app.management.subcommand import Subcommand, add_json, shown
 MOST_SHOWN = 100
 
 
-class Audit(Subcommand):
+class Command(Subcommand):
     help = "Recompute what should have fired and compare it with the ledger. Exits with 1 when it does not balance."
 
     @classmethod
