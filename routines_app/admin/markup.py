@@ -31,13 +31,9 @@ def moment(at: datetime | None) -> SafeString:
     return format_html('<time class="rt-time" datetime="{}" title="{}">{}</time>', at.isoformat(), exact, said)
 
 
-def chips(words: Iterable[str], *, class_: str = "") -> SafeString:
+def chips(words: Iterable[str]) -> SafeString:
     """Small labels side by side."""
-    return format_html_join(" ", '<span class="rt-chip {}">{}</span>', ((class_, word) for word in words))
-
-
-def link(href: str, words: str, *, class_: str = "") -> SafeString:
-    return format_html('<a href="{}" class="{}">{}</a>', href, class_, words)
+    return format_html_join(" ", '<span class="rt-chip">{}</span>', ((word,) for word in words))
 
 
 def code_block(text: str) -> SafeString:

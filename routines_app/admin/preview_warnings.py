@@ -9,13 +9,13 @@ from django.http import QueryDict
 
 from routines_app import service
 from routines_app.admin.daylight import daylight_warnings
+from routines_app.admin.fleet_facts import GONE_AFTER
 from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.recent import recent_runs
 from routines_app.core.words import ConcurrencyPolicy
 from routines_app.models import Node, Role, Routine
 from routines_app.service import CronTrigger, ManualTrigger, Trigger, next_slot, slots_between
 
-GONE_AFTER = timedelta(minutes=3)  # three silent reports
 LOOKED_AT = 50  # fires whose distance is compared with the usual duration
 
 OVERLAPS = {

@@ -17,7 +17,7 @@ from routines_app.admin.charts import Point, scatter, timeline
 from routines_app.admin.permissions import may
 from routines_app.admin.phrases import source_in_words
 from routines_app.admin.recent import recent_runs
-from routines_app.admin.routine_columns import policy_words, schedule_of, state_of
+from routines_app.admin.routine_columns import schedule_of, state_of
 from routines_app.admin.run_facts import duration_point, lateness_point, span_of
 from routines_app.admin.shown_values import masked_json
 from routines_app.admin.verb_buttons import VERBS, Verb
@@ -49,7 +49,6 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
         "routine": routine,
         "state": state,
         "schedule": schedule_of(routine),
-        "policies": policy_words(routine),
         "why": source_in_words(state.next_source) if state else "",
         "coming": _coming(routine, now),
         "arguments": masked_json({"args": routine.args, "kwargs": routine.kwargs}),

@@ -54,8 +54,3 @@ def run_href(run: RoutineRun) -> str:
 @register.filter
 def spark(recent: Recent) -> SafeString:
     return sparkline(recent.bars)
-
-
-@register.filter
-def source_words(source: str) -> str:
-    return phrases.source_in_words(source)
