@@ -34,7 +34,7 @@ from routines_app.verbs.checking.known_tasks import registered_tasks
 from routines_app.verbs.checking.lookup import find_routine, is_id
 from routines_app.verbs.checking.validation import DECLARED_FIELDS, TRIGGER_FIELDS, clean_value, default_timezone
 from routines_app.verbs.create import create_routine
-from routines_app.verbs.draft import drafted_trigger, trigger_of
+from routines_app.verbs.draft import drafted_trigger, stored_trigger
 from routines_app.verbs.edit_pools import create_pool, delete_pool, is_pool_used, update_pool
 from routines_app.verbs.hints import clear_hints, propose_interval, propose_next_time
 from routines_app.verbs.lease_of import Lease, lease_of
@@ -76,7 +76,7 @@ __all__ += ["create_pool", "delete_pool", "is_pool_used", "list_pools", "pool_us
 __all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", "lease_of", "plan", "slots_to_release"]
 # Schedules as values: what a trigger means, also one that is not saved.
 __all__ += ["CronTrigger", "ManualTrigger", "Slots", "Trigger"]
-__all__ += ["drafted_trigger", "next_slot", "parse_cron", "slots_between", "trigger_of"]
+__all__ += ["drafted_trigger", "next_slot", "parse_cron", "slots_between", "stored_trigger"]
 # Forms: what a field accepts and how it is written.
 __all__ += ["CRON_NICKNAMES", "DECLARED_FIELDS", "TRIGGER_FIELDS"]
 __all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "parse_duration", "registered_tasks"]

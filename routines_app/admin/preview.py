@@ -141,7 +141,7 @@ def _compare(draft: Draft, saved: Routine | None, now: datetime) -> dict[str, An
     if saved is None:
         return None
     try:
-        before, after = _week(service.trigger_of(saved), now), _week(draft.trigger, now)
+        before, after = _week(service.stored_trigger(saved), now), _week(draft.trigger, now)
     except RoutineError:  # the saved schedule is corrupt, and this one mends it
         return None
     if before == after:

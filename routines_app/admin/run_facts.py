@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from django.urls import reverse
 
-from routines_app.admin.charts import Point, Span
+from routines_app.admin.charts import Point, TimelineSpan
 from routines_app.admin.phrases import seconds_in_words
 from routines_app.core.words import RunStatus, RunTrigger
 from routines_app.models import RoutineRun
@@ -49,10 +49,10 @@ def label_of(run: RoutineRun, now: datetime) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def span_of(run: RoutineRun, now: datetime) -> Span:
+def span_of(run: RoutineRun, now: datetime) -> TimelineSpan:
     """What the timeline draws: the body, or a mark where there was none."""
     start, end = _bounds(run, now)
-    return Span(
+    return TimelineSpan(
         key=str(run.pk),
         outcome=run.status,
         start=start,

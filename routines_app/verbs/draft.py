@@ -13,7 +13,7 @@ from routines_app.protocol.plan.pausing import last_left_behind
 from routines_app.verbs.update import kept_last_slot
 
 
-def trigger_of(routine: Routine) -> Trigger:
+def stored_trigger(routine: Routine) -> Trigger:
     """The routine's trigger as it is stored; an interval counts on from its anchor."""
     return planning.trigger_of(routine, routine.state)
 

@@ -8,16 +8,26 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from routines_app.admin.charts import Bar, Column, Point, Span, column_chart, meter, scatter, sparkline, timeline
+from routines_app.admin.charts import (
+    Bar,
+    Column,
+    Point,
+    TimelineSpan,
+    column_chart,
+    meter,
+    scatter,
+    sparkline,
+    timeline,
+)
 from routines_app.admin.charts.axes import TimeAxis, round_up
 
 START = datetime(2027, 3, 1, 8, 0, tzinfo=UTC)
 END = START + timedelta(hours=6)
 
 
-def span(key: str, minute: int, length: int = 5, outcome: str = "SUCCESS", **more: str) -> Span:
+def span(key: str, minute: int, length: int = 5, outcome: str = "SUCCESS", **more: str) -> TimelineSpan:
     begin = START + timedelta(minutes=minute)
-    return Span(key=key, outcome=outcome, start=begin, end=begin + timedelta(minutes=length), label=key, **more)
+    return TimelineSpan(key=key, outcome=outcome, start=begin, end=begin + timedelta(minutes=length), label=key, **more)
 
 
 def drawn(markup: str) -> ElementTree.Element:
