@@ -1,4 +1,4 @@
-"""Creating, changing and deleting pools. Beats look again after each: there may be room now."""
+"""Creating, changing and deleting pools. After a change of a ceiling beats look again: there may be room now."""
 
 from __future__ import annotations
 
