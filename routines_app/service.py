@@ -1,13 +1,19 @@
-"""The public façade: everything that can be done with routines and runs.
+"""The public façade: everything that can be done with routines and runs, and all that interfaces may use besides.
 
 A routine is given as an instance, an id or a name; a run as an instance or an id. Durations are milliseconds, a
 timedelta or text such as `30s`, `10m`, `1.5h`, `1d`. Bad input raises one `RoutineError` subclass that names the field,
 the value and what would be right, and nothing is written. Everything is safe inside a caller's transaction: messages,
 wake-ups and signals go out after its commit.
+
+The admin, the views, the template tags and the command line call what is listed here and read querysets of
+`routines_app.models`. What one of them needs from below is made a verb or a read first, and listed in its group.
 """
 
 from __future__ import annotations
 
+from routines_app.core.cron import parse_cron
+from routines_app.core.cron_fields import NICKNAMES as CRON_NICKNAMES
+from routines_app.core.durations import format_duration, parse_duration
 from routines_app.core.errors import (
     DuplicateName,
     InvalidValue,
@@ -17,55 +23,72 @@ from routines_app.core.errors import (
     StaleVersion,
     UnknownTask,
 )
+from routines_app.core.triggers import CronTrigger, ManualTrigger, Slots, Span, Trigger, next_slot, slots_between
+from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.run.current import CurrentRun, current_run
 from routines_app.verbs.archive import archive_routine, delete_routine
 from routines_app.verbs.audit import Audit, audit
 from routines_app.verbs.backfill import backfill
 from routines_app.verbs.cancel import cancel_run
 from routines_app.verbs.checking.known_tasks import registered_tasks
+from routines_app.verbs.checking.lookup import find_routine, is_id
+from routines_app.verbs.checking.validation import DECLARED_FIELDS, TRIGGER_FIELDS, clean_value, default_timezone
 from routines_app.verbs.create import create_routine
+from routines_app.verbs.draft import drafted_trigger, stored_trigger
+from routines_app.verbs.edit_pools import create_pool, delete_pool, is_pool_used, update_pool
 from routines_app.verbs.hints import clear_hints, propose_interval, propose_next_time
+from routines_app.verbs.lease_of import Lease, lease_of
+from routines_app.verbs.list_pools import list_pools, pool_use
 from routines_app.verbs.list_runs import list_runs
 from routines_app.verbs.pause import pause_routine, resume_routine, slots_to_release
 from routines_app.verbs.plan import PlannedFire, plan
+from routines_app.verbs.prune_runs import prune_runs
+from routines_app.verbs.reading import LARGE_FIELDS, now, oldest_run_id, run_created_at
 from routines_app.verbs.release_lease import release_lease
 from routines_app.verbs.replan import replan_changed, replan_routine
 from routines_app.verbs.reset import reset_routine
 from routines_app.verbs.run_now import retry_run, run_now
+from routines_app.verbs.upcoming import fires_per_hour
 from routines_app.verbs.update import update_routine
 
+# Routines: what people do with them.
 __all__ = [
-    "Audit",
-    "CurrentRun",
-    "DuplicateName",
-    "InvalidValue",
-    "NotAllowed",
-    "NotFound",
-    "PlannedFire",
-    "RoutineError",
-    "StaleVersion",
-    "UnknownTask",
     "archive_routine",
-    "audit",
-    "backfill",
-    "cancel_run",
     "clear_hints",
     "create_routine",
-    "current_run",
     "delete_routine",
-    "list_runs",
+    "find_routine",
     "pause_routine",
-    "plan",
     "propose_interval",
     "propose_next_time",
-    "registered_tasks",
     "release_lease",
     "replan_changed",
     "replan_routine",
     "reset_routine",
     "resume_routine",
-    "retry_run",
-    "run_now",
-    "slots_to_release",
     "update_routine",
+]
+# Runs: asking for them, stopping them, and the run that a task's body is in.
+__all__ += ["CurrentRun", "backfill", "cancel_run", "current_run", "list_runs", "prune_runs", "retry_run", "run_now"]
+# Pools.
+__all__ += ["create_pool", "delete_pool", "is_pool_used", "list_pools", "pool_use", "update_pool"]
+# Looking: what will fire, what is held, whether the ledger balances.
+__all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", "lease_of", "plan", "slots_to_release"]
+# Schedules as values: what a trigger means, also one that is not saved.
+__all__ += ["CronTrigger", "ManualTrigger", "Slots", "Trigger"]
+__all__ += ["drafted_trigger", "next_slot", "parse_cron", "slots_between", "stored_trigger"]
+# Forms: what a field accepts and how it is written.
+__all__ += ["CRON_NICKNAMES", "DECLARED_FIELDS", "TRIGGER_FIELDS"]
+__all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "parse_duration", "registered_tasks"]
+# Querysets: what those need to know who read the ledger themselves.
+__all__ += ["LARGE_FIELDS", "ledger_alias", "now", "oldest_run_id", "run_created_at"]
+# Errors.
+__all__ += [
+    "DuplicateName",
+    "InvalidValue",
+    "NotAllowed",
+    "NotFound",
+    "RoutineError",
+    "StaleVersion",
+    "UnknownTask",
 ]

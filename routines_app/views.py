@@ -24,7 +24,6 @@ from routines_app import service
 from routines_app.core.errors import InvalidValue, NotAllowed, NotFound, RoutineError
 from routines_app.masks import masked
 from routines_app.models import RoutineRun
-from routines_app.verbs.checking.lookup import is_id
 
 MOST_RUNS = 100
 STATUS_CODES: dict[type[RoutineError], int] = {NotFound: 404, NotAllowed: 409}
@@ -96,7 +95,7 @@ def resume(request: HttpRequest, routine: str) -> HttpResponse:
 def runs(request: HttpRequest, routine: str) -> HttpResponse:
     """The newest runs; `limit` says how many, at most 100."""
     given = request.GET.get("limit", "10")
-    if not (is_id(given) and 1 <= int(given) <= MOST_RUNS):
+    if not (service.is_id(given) and 1 <= int(given) <= MOST_RUNS):
         raise InvalidValue("limit", given, f"give a whole number between 1 and {MOST_RUNS}")
     found = service.list_runs(routine, limit=int(given), large=False)
     return JsonResponse({"runs": [as_json(one) for one in found]})

@@ -11,13 +11,13 @@ from django.contrib.admin.helpers import ActionForm
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from routines_app.admin.history import actor_of, note
+from routines_app import service
+from routines_app.admin.log_entries import actor_of, note
+from routines_app.admin.verb_buttons import VERBS, Verb
 from routines_app.admin.verb_forms import VerbForm
 from routines_app.admin.verb_pages import CHOSEN, ask_for_many, refuse
-from routines_app.admin.verbs import VERBS, Verb
 from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
-from routines_app.verbs.checking.lookup import is_id
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
@@ -62,7 +62,7 @@ def _confirmed(site: RoutineAdmin, request: HttpRequest, chosen: QuerySet[Routin
     """After a confirmation exactly those that it showed: a filter may match others by now."""
     if CHOSEN not in request.POST:
         return chosen
-    shown = [text for text in request.POST[CHOSEN].split(",")[: AT_ONCE + 1] if is_id(text)]
+    shown = [text for text in request.POST[CHOSEN].split(",")[: AT_ONCE + 1] if service.is_id(text)]
     return site.get_queryset(request).filter(pk__in=shown)
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from routines_app.core.cron import parse_cron
-from routines_app.core.triggers import CronTrigger, slots_between
+from routines_app.service import CronTrigger, parse_cron, slots_between
 
 AHEAD = timedelta(days=366)
 DAY, SECOND = timedelta(days=1), timedelta(seconds=1)

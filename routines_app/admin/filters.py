@@ -12,11 +12,10 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.http import HttpRequest
 
-from routines_app.admin.run_facts import oldest_id
+from routines_app import service
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Routine, RoutineRun
 from routines_app.models.choices import choices_of
-from routines_app.protocol.ledger import clock
 
 LATE = timedelta(minutes=1)
 REASON_DAYS = 3
@@ -32,7 +31,7 @@ class HealthFilter(admin.SimpleListFilter):
         return [("failing", "Failing"), ("late", "Late by a minute"), ("hinted", "Under a hint")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Routine]) -> QuerySet[Routine]:  # noqa: ARG002
-        now = clock.now()
+        now = service.now()
         chosen = {
             "failing": Q(state__failure_count__gt=0),
             "late": Q(state__next_run_at__lt=now - LATE),
@@ -72,6 +71,6 @@ class ReasonFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[RoutineRun]) -> QuerySet[RoutineRun]:  # noqa: ARG002
         if not self.value():
             return queryset
-        recent = queryset.filter(pk__gte=oldest_id(clock.now() - timedelta(days=REASON_DAYS)))
+        recent = queryset.filter(pk__gte=service.oldest_run_id(service.now() - timedelta(days=REASON_DAYS)))
         # A success needs no reason: without the successes, the index by status leads to the few that are left.
         return recent.filter(reason=self.value(), status__in=[one for one in RunStatus if one != RunStatus.SUCCESS])

@@ -10,14 +10,12 @@ from typing import Any
 from django.db import connections
 from django.db.models import Count, Min, QuerySet
 
+from routines_app import service
 from routines_app.admin.charts import Column
 from routines_app.admin.phrases import seconds_in_words
-from routines_app.admin.pools import in_flight
-from routines_app.admin.run_facts import created_at, late_seconds, oldest_id
+from routines_app.admin.run_facts import late_seconds
 from routines_app.core.words import RoutineStatus, RunStatus
 from routines_app.models import Node, Pool, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
-from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.verbs.list_runs import LARGE
 
 ROWS = 20
 SAMPLE = 5_000  # rows that are looked at for the lateness of the last hour; the newest ones
@@ -27,11 +25,11 @@ LATENESS_FIELDS = ("pk", "started_at", "scheduled_for", "eligible_at", "trigger"
 
 
 def runs() -> QuerySet[RoutineRun]:
-    return RoutineRun.objects.using(ledger_alias())
+    return RoutineRun.objects.using(service.ledger_alias())
 
 
 def running() -> list[RoutineRun]:
-    now_running = runs().filter(status=RunStatus.RUNNING).select_related("routine").defer(*LARGE)
+    now_running = runs().filter(status=RunStatus.RUNNING).select_related("routine").defer(*service.LARGE_FIELDS)
     return list(now_running.order_by("id")[:ROWS])
 
 
@@ -87,7 +85,7 @@ def lateness(now: datetime) -> Lateness:
     A condition on the start would make the database walk on through all that never started: it is left to Python.
     """
     hour_ago = now - timedelta(hours=1)
-    newest = runs().filter(pk__gte=oldest_id(now - timedelta(days=1))).order_by("-pk")
+    newest = runs().filter(pk__gte=service.oldest_run_id(now - timedelta(days=1))).order_by("-pk")
     rows = list(newest.values_list(*LATENESS_FIELDS)[:SAMPLE])
     by_minute: dict[int, list[float]] = defaultdict(list)
     for _, started_at, *facts in rows:
@@ -109,7 +107,7 @@ def _minutes_covered(rows: list[Any], now: datetime) -> int:
     """The whole minutes since the oldest row was created: what started before may have rows that were not read."""
     if len(rows) < SAMPLE:
         return MINUTES
-    covered = now - created_at(rows[-1][0])
+    covered = now - service.run_created_at(rows[-1][0])
     return min(MINUTES, max(1, covered // timedelta(minutes=1)))
 
 
@@ -127,31 +125,31 @@ def _quantile(ordered: list[float], share: float) -> float:
 
 
 def pools() -> list[tuple[Pool, int]]:
-    used = in_flight()
-    return [(pool, used.get(pool.pk, 0)) for pool in Pool.objects.using(ledger_alias())[:100]]
+    used = service.pool_use()
+    return [(pool, used.get(pool.pk, 0)) for pool in service.list_pools(limit=100)]
 
 
 def nodes(now: datetime) -> list[dict[str, Any]]:
     """Beats and workers that reported within the last hour; the silent ones are marked."""
-    seen = Node.objects.using(ledger_alias()).filter(seen_at__gte=now - timedelta(hours=1))
+    seen = Node.objects.using(service.ledger_alias()).filter(seen_at__gte=now - timedelta(hours=1))
     return [{"node": node, "gone": now - node.seen_at > GONE_AFTER} for node in seen[:100]]
 
 
 def parked() -> list[Routine]:
-    found = Routine.objects.using(ledger_alias()).filter(status=RoutineStatus.PARKED)
+    found = Routine.objects.using(service.ledger_alias()).filter(status=RoutineStatus.PARKED)
     return list(found.select_related("state").order_by("-updated_at")[:ROWS])
 
 
 def failing() -> list[RoutineState]:
     """Routines whose last chains were exhausted, the most persistent first."""
-    states = RoutineState.objects.using(ledger_alias()).filter(failure_count__gt=0)
+    states = RoutineState.objects.using(service.ledger_alias()).filter(failure_count__gt=0)
     active = states.filter(routine__status__in=[RoutineStatus.ACTIVE, RoutineStatus.PAUSED])
     return list(active.select_related("routine").order_by("-failure_count")[:ROWS])
 
 
 def storage() -> list[tuple[str, int]]:
     """Bytes per table where the database can tell, else of the whole file."""
-    connection = connections[ledger_alias()]
+    connection = connections[service.ledger_alias()]
     tables = [m._meta.db_table for m in (RoutineRun, RunLog, Routine, RoutineState, ScheduleChange, Node)]
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":

@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from routines_app.core.durations import format_duration, parse_duration
+from routines_app import service
 from routines_app.core.errors import RoutineError
 from routines_app.masks import masked
 
@@ -20,14 +20,14 @@ class DurationField(forms.CharField):
     widget = forms.TextInput(attrs={"class": "rt-short", "autocomplete": "off", "spellcheck": "false"})
 
     def prepare_value(self, value: Any) -> Any:
-        return format_duration(value) if isinstance(value, int) else value
+        return service.format_duration(value) if isinstance(value, int) else value
 
     def to_python(self, value: Any) -> Any:
         text = super().to_python(value)
         if not text:
             return None
         try:
-            return parse_duration(text)
+            return service.parse_duration(text)
         except RoutineError as error:
             raise ValidationError(error.expected) from None
 

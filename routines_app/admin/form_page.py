@@ -15,12 +15,11 @@ from django.utils.safestring import SafeString
 
 from routines_app import service
 from routines_app.admin.form import RoutineForm
-from routines_app.admin.history import actor_of
+from routines_app.admin.log_entries import actor_of
 from routines_app.admin.markup import code_block
-from routines_app.admin.masks import masked_json
+from routines_app.admin.shown_values import masked_json
 from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
-from routines_app.verbs.checking import validation
 
 FIELDSETS: list[Any] = [
     (None, {"fields": ["name", "description", "tags", "group"]}),
@@ -108,7 +107,7 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
     def get_readonly_fields(self, request: HttpRequest, obj: Routine | None = None) -> list[str]:  # noqa: ARG002
         if obj is None or not obj.is_declared_in_code:
             return []
-        return [*sorted(validation.DECLARED_FIELDS), "shown_args", "shown_kwargs"]
+        return [*sorted(service.DECLARED_FIELDS), "shown_args", "shown_kwargs"]
 
     def get_fieldsets(self, request: HttpRequest, obj: Routine | None = None) -> Any:  # noqa: ARG002
         """Read-only arguments are shown masked."""

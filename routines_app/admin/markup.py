@@ -9,8 +9,8 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from routines_app import service
 from routines_app.admin.phrases import ago_or_in, clock_time
-from routines_app.protocol.ledger import clock
 
 NOTHING = format_html('<span class="rt-quiet">{}</span>', "—")
 
@@ -27,17 +27,13 @@ def moment(at: datetime | None) -> SafeString:
     if at is None:
         return NOTHING
     exact = clock_time(at, timezone.get_current_timezone())
-    said = ago_or_in(at, clock.now())
+    said = ago_or_in(at, service.now())
     return format_html('<time class="rt-time" datetime="{}" title="{}">{}</time>', at.isoformat(), exact, said)
 
 
-def chips(words: Iterable[str], *, class_: str = "") -> SafeString:
+def chips(words: Iterable[str]) -> SafeString:
     """Small labels side by side."""
-    return format_html_join(" ", '<span class="rt-chip {}">{}</span>', ((class_, word) for word in words))
-
-
-def link(href: str, words: str, *, class_: str = "") -> SafeString:
-    return format_html('<a href="{}" class="{}">{}</a>', href, class_, words)
+    return format_html_join(" ", '<span class="rt-chip">{}</span>', ((word,) for word in words))
 
 
 def code_block(text: str) -> SafeString:

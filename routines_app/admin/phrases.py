@@ -7,8 +7,7 @@ from functools import lru_cache
 
 from cron_descriptor import CasingTypeEnum, ExpressionDescriptor, Options
 
-from routines_app.core.cron_fields import NICKNAMES
-from routines_app.core.durations import format_duration
+from routines_app import service
 from routines_app.core.words import Source, TriggerKind
 
 UNITS = ((86_400 * 365, "y"), (86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
@@ -46,7 +45,8 @@ def cron_in_words(expression: str) -> str:
     options.use_24hour_time_format = True
     options.casing_type = CasingTypeEnum.Sentence
     try:
-        words = ExpressionDescriptor(NICKNAMES.get(expression.strip().lower(), expression), options).get_description()
+        spelled_out = service.CRON_NICKNAMES.get(expression.strip().lower(), expression)
+        words = ExpressionDescriptor(spelled_out, options).get_description()
     except Exception:  # noqa: BLE001 - the describer knows fewer forms than we do and fails in many ways
         return expression
     return str(words).replace(" through ", " to ")
@@ -58,7 +58,7 @@ def interval_in_words(ms: int) -> str:
         if ms % size == 0:
             count = ms // size
             return unit if count == 1 else f"{count} {unit}s"
-    return format_duration(ms)
+    return service.format_duration(ms)
 
 
 def seconds_in_words(seconds: float) -> str:
@@ -69,7 +69,7 @@ def seconds_in_words(seconds: float) -> str:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 60:
         return f"{seconds:.1f} s".replace(".0 s", " s")
-    return " ".join(format_duration(int(seconds) * 1000).split()[:2])
+    return " ".join(service.format_duration(int(seconds) * 1000).split()[:2])
 
 
 def ago_or_in(at: datetime, now: datetime) -> str:

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import Count
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from routines_app import service
 from routines_app.admin.charts import meter
-from routines_app.admin.lookups import OwnFiltersOnly
-from routines_app.coordination.wakeups import wake_beats
-from routines_app.core.transitions import ACTIVE
-from routines_app.models import Pool, RoutineRun
-from routines_app.protocol.ledger.database import ledger_alias, on_commit
-
-
-def in_flight() -> dict[int, int]:
-    """How many runs of each pool are admitted and not ended, in one query."""
-    admitted = RoutineRun.objects.using(ledger_alias()).filter(
-        pool__isnull=False, status__in=sorted(ACTIVE), admitted_at__isnull=False
-    )
-    return dict(admitted.order_by().values_list("pool").annotate(Count("pk")))
+from routines_app.admin.own_filters import OwnFiltersOnly
+from routines_app.core.errors import RoutineError
+from routines_app.models import Pool
 
 
 class PoolChangeList(ChangeList):
@@ -32,7 +22,7 @@ class PoolChangeList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        used = in_flight()
+        used = service.pool_use()
         rows: list[Any] = list(self.result_list)
         for pool in rows:
             pool.used = used.get(pool.pk, 0)
@@ -54,9 +44,17 @@ class PoolAdmin(OwnFiltersOnly):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         return super().changelist_view(request, {"section": "pools", **(extra_context or {})})
 
+    def changeform_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+        """What the service refuses is said on the same page; nothing was written."""
+        try:
+            return super().changeform_view(request, *args, **options)
+        except RoutineError as refused:
+            self.message_user(request, str(refused), messages.ERROR)
+            return HttpResponseRedirect(request.get_full_path())
+
     def has_delete_permission(self, request: HttpRequest, obj: Pool | None = None) -> bool:
         """A pool that is in use cannot go. This is asked for every page, so it asks only what an index answers."""
-        used = obj is not None and (obj.routines.exists() or obj.runs.filter(status__in=sorted(ACTIVE)).exists())
+        used = obj is not None and service.is_pool_used(obj)
         return super().has_delete_permission(request, obj) and not used
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:  # noqa: ARG002
@@ -64,9 +62,13 @@ class PoolAdmin(OwnFiltersOnly):
         remembered = [f"runs of {pool.name} in the ledger" for pool in objs if pool.runs.exists()]
         return [str(pool) for pool in objs], {str(self.opts.verbose_name_plural): len(objs)}, set(), remembered
 
-    def save_model(self, request: HttpRequest, obj: Pool, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        on_commit(wake_beats)  # a higher ceiling lets waiting runs go now
+    def save_model(self, request: HttpRequest, obj: Pool, form: Any, change: bool) -> None:  # noqa: ARG002
+        typed = form.cleaned_data
+        saved = service.update_pool(obj.pk, **typed) if change else service.create_pool(**typed)
+        obj.__dict__.update(saved.__dict__)
+
+    def delete_model(self, request: HttpRequest, obj: Pool) -> None:  # noqa: ARG002
+        service.delete_pool(obj)
 
     @admin.display(description="in flight")
     def use(self, pool: Any) -> SafeString:

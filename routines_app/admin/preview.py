@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -13,28 +13,14 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from routines_app import service
 from routines_app.admin.phrases import schedule_in_words
 from routines_app.admin.preview_warnings import warnings_about
 from routines_app.admin.verb_forms import LocalMomentField
-from routines_app.core.cron import validate_timezone
 from routines_app.core.errors import InvalidValue, RoutineError
-from routines_app.core.triggers import (
-    CronTrigger,
-    IntervalTrigger,
-    ManualTrigger,
-    Slots,
-    Trigger,
-    next_slot,
-    slots_between,
-)
 from routines_app.core.words import TriggerKind
 from routines_app.models import Routine
-from routines_app.protocol.ledger import clock
-from routines_app.protocol.plan.pausing import last_left_behind
-from routines_app.protocol.plan.planning import anchor_of, trigger_of
-from routines_app.verbs.checking.lookup import is_id
-from routines_app.verbs.checking.validation import FIELDS
-from routines_app.verbs.update import kept_last_slot
+from routines_app.service import ManualTrigger, Slots, Trigger, next_slot, slots_between
 
 FIRES = 10
 WEEK = timedelta(days=7)
@@ -55,7 +41,7 @@ class Draft:
 @require_POST
 def preview(request: HttpRequest) -> JsonResponse:
     """What the typed schedule means: a fragment for the page, and errors by field."""
-    now = clock.now()
+    now = service.now()
     saved = _saved(request.POST.get("routine", ""))
     draft = read_draft(request.POST, saved, now)
     context = {
@@ -78,33 +64,26 @@ def read_draft(data: QueryDict, saved: Routine | None, now: datetime) -> Draft:
     start, end = _moment(draft, "start_at", data, saved), _moment(draft, "end_at", data, saved)
     if start and end and end < start:
         draft.errors["end_at"] = "The end is before the start."
+    bounds = {"timezone": zone, "start_at": start, "end_at": end}
     if kind == TriggerKind.CRON:
         cron = _read(draft, "cron", data)
         if not draft.errors:
-            draft.trigger = CronTrigger(expression=cron, timezone=zone, start_at=start, end_at=end)
+            draft.trigger = service.drafted_trigger(saved, kind=TriggerKind.CRON, cron=cron, now=now, **bounds)
             draft.words = schedule_in_words(kind, cron, None, zone)
     elif kind == TriggerKind.INTERVAL:
         interval = _read(draft, "interval_ms", data)
         if not draft.errors:
-            trigger = IntervalTrigger(interval_ms=interval, anchor=start or now, start_at=start, end_at=end)
-            draft.trigger = trigger if saved is None else _counted_on(trigger, zone, saved, now)
+            draft.trigger = service.drafted_trigger(
+                saved, kind=TriggerKind.INTERVAL, interval_ms=interval, now=now, **bounds
+            )
             draft.words = schedule_in_words(kind, "", interval, "")
     draft.words = draft.words or ("" if draft.errors else schedule_in_words(kind, "", None, ""))
     return draft
 
 
-def _counted_on(typed: IntervalTrigger, zone: str, saved: Routine, now: datetime) -> IntervalTrigger:
-    """From the anchor that saving would leave: an edit skips what is owed, and may forget the last slot."""
-    as_saved = (saved.interval_ms, saved.start_at, saved.end_at, saved.timezone)
-    if (typed.interval_ms, typed.start_at, typed.end_at, zone) == as_saved:
-        return replace(typed, anchor=anchor_of(saved, saved.state))
-    last_slot = kept_last_slot(TriggerKind.INTERVAL, typed.start_at, last_left_behind(saved, saved.state, now))
-    return replace(typed, anchor=last_slot or typed.start_at or saved.created_at)
-
-
 def _read(draft: Draft, name: str, data: QueryDict) -> Any:
     try:
-        return FIELDS[name](name, data.get(name, "").strip())
+        return service.clean_value(name, data.get(name, "").strip())
     except RoutineError as error:
         draft.errors[name] = _sentence(error)
         return None
@@ -118,7 +97,7 @@ def _moment(draft: Draft, name: str, data: QueryDict, saved: Routine | None) -> 
     picker = LocalMomentField(required=False)
     picker.stored = getattr(saved, name, None)
     try:
-        found: datetime | None = FIELDS[name](name, picker.clean(data.get(name, "")))
+        found: datetime | None = service.clean_value(name, picker.clean(data.get(name, "")))
     except ValidationError as error:
         draft.errors[name] = " ".join(error.messages)
     except RoutineError as error:
@@ -129,7 +108,7 @@ def _moment(draft: Draft, name: str, data: QueryDict, saved: Routine | None) -> 
 
 
 def _saved(routine_id: str) -> Routine | None:
-    if not is_id(routine_id):
+    if not service.is_id(routine_id):
         return None
     return Routine.objects.select_related("state").filter(pk=int(routine_id), state__isnull=False).first()
 
@@ -152,7 +131,7 @@ def _clock(at: datetime, zone: str) -> str:
 
 def _known_zone(name: str) -> str:
     try:
-        return validate_timezone(name)
+        return str(service.clean_value("timezone", name))
     except InvalidValue:
         return ""
 
@@ -162,7 +141,7 @@ def _compare(draft: Draft, saved: Routine | None, now: datetime) -> dict[str, An
     if saved is None:
         return None
     try:
-        before, after = _week(trigger_of(saved, saved.state), now), _week(draft.trigger, now)
+        before, after = _week(service.stored_trigger(saved), now), _week(draft.trigger, now)
     except RoutineError:  # the saved schedule is corrupt, and this one mends it
         return None
     if before == after:

@@ -7,16 +7,15 @@ from itertools import pairwise
 
 from django.http import QueryDict
 
+from routines_app import service
 from routines_app.admin.daylight import daylight_warnings
+from routines_app.admin.fleet_facts import GONE_AFTER
 from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.recent import recent_runs
-from routines_app.core.triggers import CronTrigger, ManualTrigger, Trigger, next_slot, slots_between
 from routines_app.core.words import ConcurrencyPolicy
 from routines_app.models import Node, Role, Routine
-from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.verbs.checking.known_tasks import registered_tasks
+from routines_app.service import CronTrigger, ManualTrigger, Trigger, next_slot, slots_between
 
-GONE_AFTER = timedelta(minutes=3)  # three silent reports
 LOOKED_AT = 50  # fires whose distance is compared with the usual duration
 
 OVERLAPS = {
@@ -43,14 +42,14 @@ def _never(trigger: Trigger, now: datetime) -> list[str]:
 
 
 def _task(name: str) -> list[str]:
-    return [f"Task not registered: {name}."] if name and name not in registered_tasks() else []
+    return [f"Task not registered: {name}."] if name and name not in service.registered_tasks() else []
 
 
 def _queue(queue: str, now: datetime) -> list[str]:
     """Whether a living worker takes from the queue; a worker that reports no queues may take any."""
     if not queue:
         return []
-    workers = Node.objects.using(ledger_alias()).filter(role=Role.WORKER, seen_at__gte=now - GONE_AFTER)
+    workers = Node.objects.using(service.ledger_alias()).filter(role=Role.WORKER, seen_at__gte=now - GONE_AFTER)
     consumed = list(workers.values_list("queues", flat=True))
     if not consumed:
         return [f"No worker consumes queue {queue}: no worker is running."]
@@ -62,7 +61,7 @@ def _queue(queue: str, now: datetime) -> list[str]:
 def _overlap(trigger: Trigger, saved: Routine | None, policy: str, now: datetime) -> list[str]:
     if saved is None or isinstance(trigger, ManualTrigger):
         return []
-    usual = recent_runs([saved.pk], using=ledger_alias())[saved.pk].usual_seconds
+    usual = recent_runs([saved.pk], using=service.ledger_alias())[saved.pk].usual_seconds
     slots = slots_between(trigger, now, now + timedelta(days=366), LOOKED_AT).slots
     shortest = min(((later - slot).total_seconds() for slot, later in pairwise(slots)), default=None)
     if usual is None or shortest is None or shortest >= usual:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,25 +11,20 @@ from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.safestring import SafeString
-from redis.exceptions import RedisError
 
 from routines_app import service
 from routines_app.admin.charts import Point, scatter, timeline
-from routines_app.admin.columns import policy_words, schedule_of, state_of
-from routines_app.admin.masks import masked_json
 from routines_app.admin.permissions import may
 from routines_app.admin.phrases import source_in_words
 from routines_app.admin.recent import recent_runs
-from routines_app.admin.run_facts import duration_point, lateness_point, oldest_id, span_of
-from routines_app.admin.verbs import VERBS, Verb
-from routines_app.coordination import leases
-from routines_app.core.durations import format_duration
+from routines_app.admin.routine_columns import schedule_of, state_of
+from routines_app.admin.run_facts import duration_point, lateness_point, span_of
+from routines_app.admin.shown_values import masked_json
+from routines_app.admin.verb_buttons import VERBS, Verb
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import RoutineStatus
 from routines_app.masks import masked
 from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChange
-from routines_app.protocol.ledger import clock
-from routines_app.verbs.list_runs import LARGE
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
@@ -42,21 +36,11 @@ CHANGES = 20
 COMING = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    """Who holds the routine, as Redis knows it; `problem` when Redis could not be asked."""
-
-    token: str = ""
-    seconds_left: float = 0.0
-    run: RoutineRun | None = None
-    problem: str = ""
-
-
 def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> TemplateResponse:
     routine = admin.routine_or_404(request, object_id)
     window = request.GET.get("window", "24h")
     window = window if window in WINDOWS else "24h"
-    now, state = clock.now(), state_of(routine)
+    now, state = service.now(), state_of(routine)
     context = {
         **admin.admin_site.each_context(request),
         "title": routine.name,
@@ -65,7 +49,6 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
         "routine": routine,
         "state": state,
         "schedule": schedule_of(routine),
-        "policies": policy_words(routine),
         "why": source_in_words(state.next_source) if state else "",
         "coming": _coming(routine, now),
         "arguments": masked_json({"args": routine.args, "kwargs": routine.kwargs}),
@@ -79,7 +62,7 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
         "ledger": _ledger(routine),
         "changes": _changes(routine),
         "hinted": _has_hint(state, now),
-        "lease": _lease(routine),
+        "lease": service.lease_of(routine),
         **_charts(routine, now, timedelta(hours=WINDOWS[window])),
     }
     return TemplateResponse(request, "routines/routine.html", context)
@@ -116,8 +99,8 @@ def _charts(routine: Routine, now: datetime, length: timedelta) -> dict[str, Saf
 def _runs_since(routine: Routine, start: datetime) -> list[RoutineRun]:
     """The newest runs that can reach into the window: ids carry the time of creation, bodies end by their time-out."""
     created = start - timedelta(milliseconds=routine.timeout_ms)
-    runs = RoutineRun.objects.filter(routine_id=routine.pk, pk__gte=oldest_id(created))
-    return list(runs.defer(*LARGE, "progress").order_by("-id")[:DRAWN])
+    runs = RoutineRun.objects.filter(routine_id=routine.pk, pk__gte=service.oldest_run_id(created))
+    return list(runs.defer(*service.LARGE_FIELDS, "progress").order_by("-id")[:DRAWN])
 
 
 def _points(points: Sequence[Point | None], start: datetime) -> list[Point]:
@@ -140,28 +123,8 @@ def _changed_fields(change: ScheduleChange) -> list[tuple[str, Any, Any]]:
 
 def _said(name: str, values: dict[str, Any]) -> Any:
     value = values.get(name)
-    return format_duration(value) if name.endswith("_ms") and isinstance(value, int) else value
+    return service.format_duration(value) if name.endswith("_ms") and isinstance(value, int) else value
 
 
 def _has_hint(state: RoutineState | None, now: datetime) -> bool:
     return bool(state and state.hint_expires_at and state.hint_expires_at > now)
-
-
-def _lease(routine: Routine) -> Lease | None:
-    if not routine.is_exclusive:
-        return None
-    try:
-        held = leases.holder(routine.pk)
-    except RedisError as error:
-        return Lease(problem=f"Redis cannot be asked: {error}")
-    if held is None:
-        return None
-    token, seconds = held
-    return Lease(token=token, seconds_left=seconds, run=_run_of(token))
-
-
-def _run_of(token: str) -> RoutineRun | None:
-    try:
-        return RoutineRun.objects.defer(*LARGE).filter(pk=uuid.UUID(token)).first()
-    except ValueError:
-        return None

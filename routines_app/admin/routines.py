@@ -11,15 +11,15 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 
-from routines_app.admin import fleet, preview, routine_page, verb_pages
+from routines_app.admin import fleet_page, preview, routine_page, verb_pages
 from routines_app.admin.actions import LIST_ACTIONS, ReasonActionForm
 from routines_app.admin.changelist import RoutineChangeList
-from routines_app.admin.columns import RoutineColumns
 from routines_app.admin.filters import HealthFilter, TagFilter
 from routines_app.admin.form_page import RoutineFormPage
-from routines_app.admin.lookups import OwnFiltersOnly
+from routines_app.admin.own_filters import OwnFiltersOnly
 from routines_app.admin.paging import CappedPaginator
 from routines_app.admin.permissions import RoutinePermissions
+from routines_app.admin.routine_columns import RoutineColumns
 from routines_app.models import Routine
 
 
@@ -68,10 +68,10 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
         return own + super().get_urls()
 
     def fleet_view(self, request: HttpRequest) -> HttpResponse:
-        return fleet.fleet_page(self, request)
+        return fleet_page.fleet_page(self, request)
 
     def fleet_live_view(self, request: HttpRequest) -> HttpResponse:
-        return fleet.fleet_fragment(self, request)
+        return fleet_page.fleet_fragment(self, request)
 
     def preview_view(self, request: HttpRequest) -> HttpResponse:
         if not (self.has_change_permission(request) or self.has_add_permission(request)):

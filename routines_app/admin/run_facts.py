@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from django.urls import reverse
 
-from routines_app.admin.charts import Point, Span
+from routines_app.admin.charts import Point, TimelineSpan
 from routines_app.admin.phrases import seconds_in_words
-from routines_app.core.keys import EPOCH, uuid7_int
 from routines_app.core.words import RunStatus, RunTrigger
 from routines_app.models import RoutineRun
 
@@ -51,10 +49,10 @@ def label_of(run: RoutineRun, now: datetime) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def span_of(run: RoutineRun, now: datetime) -> Span:
+def span_of(run: RoutineRun, now: datetime) -> TimelineSpan:
     """What the timeline draws: the body, or a mark where there was none."""
     start, end = _bounds(run, now)
-    return Span(
+    return TimelineSpan(
         key=str(run.pk),
         outcome=run.status,
         start=start,
@@ -73,16 +71,6 @@ def duration_point(run: RoutineRun, now: datetime) -> Point | None:
 def lateness_point(run: RoutineRun, now: datetime) -> Point | None:
     late = lateness_of(run)
     return None if late is None else _point(run, late, now)
-
-
-def oldest_id(at: datetime) -> UUID:
-    """The smallest id that a run created at this time can have: ids carry the time of creation."""
-    return UUID(int=uuid7_int(max(0, int(at.timestamp() * 1000)), 0))
-
-
-def created_at(run_id: UUID) -> datetime:
-    """When a run was created, to the millisecond."""
-    return EPOCH + timedelta(milliseconds=run_id.int >> 80)
 
 
 def run_url(run: RoutineRun) -> str:

@@ -16,16 +16,15 @@ from django.urls import NoReverseMatch, reverse
 
 from routines_app import service
 from routines_app.admin.charts import meter
-from routines_app.admin.history import actor_of, note
-from routines_app.admin.masks import masked_json, masked_text
+from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.permissions import may
 from routines_app.admin.phrases import source_in_words
 from routines_app.admin.run_facts import lateness_of, length_of, run_url
+from routines_app.admin.shown_values import masked_json, masked_text
 from routines_app.admin.verb_forms import VerbForm
 from routines_app.core.errors import RoutineError
 from routines_app.masks import masked, masked_line
 from routines_app.models import RoutineRun, RunLog
-from routines_app.protocol.ledger import clock
 
 if TYPE_CHECKING:
     from routines_app.admin.runs import RunAdmin
@@ -112,7 +111,7 @@ def _cancelled(admin: RunAdmin, request: HttpRequest, run: RoutineRun, form: Ver
 
 
 def _live_facts(run: RoutineRun) -> dict[str, Any]:
-    now = clock.now()
+    now = service.now()
     done, total = _progress(run)
     return {
         "run": run,

@@ -13,17 +13,15 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from routines_app import service
 from routines_app.admin import run_page
 from routines_app.admin.filters import ReasonFilter
-from routines_app.admin.lookups import OwnFiltersOnly
 from routines_app.admin.markup import NOTHING, moment, pill
+from routines_app.admin.own_filters import OwnFiltersOnly
 from routines_app.admin.paging import CappedPaginator
 from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.run_facts import lateness_of, length_of, run_url
 from routines_app.models import RoutineRun
-from routines_app.protocol.ledger import clock
-
-HEAVY = ("args", "kwargs", "result", "error", "traceback", "progress")
 
 
 @admin.register(RoutineRun)
@@ -45,7 +43,7 @@ class RunAdmin(OwnFiltersOnly):
     actions = None
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RoutineRun]:
-        return super().get_queryset(request).select_related("routine").defer(*HEAVY)
+        return super().get_queryset(request).select_related("routine").defer(*service.LARGE_FIELDS, "progress")
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:  # noqa: ARG002
         """By id or by exact name: a part of a name would read millions of rows."""
@@ -122,5 +120,5 @@ class RunAdmin(OwnFiltersOnly):
 
     @admin.display(description="took")
     def took(self, run: RoutineRun) -> SafeString | str:
-        length = length_of(run, clock.now())
+        length = length_of(run, service.now())
         return NOTHING if length is None else seconds_in_words(length)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from routines_app.verbs.checking.known_tasks import registered_tasks
+from routines_app.service import registered_tasks
 
 Group = tuple[str, list[tuple[str, str]]]
 

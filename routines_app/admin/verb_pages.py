@@ -12,10 +12,10 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from routines_app.admin.history import actor_of, note
+from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.permissions import may
-from routines_app.admin.releases import Release, releases_of
-from routines_app.admin.verbs import VERBS, Verb, arguments_like
+from routines_app.admin.released_slots import Release, releases_of
+from routines_app.admin.verb_buttons import VERBS, Verb, arguments_like
 from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
 

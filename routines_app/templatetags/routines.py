@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from routines_app import service
 from routines_app.models import Routine
-from routines_app.verbs.checking.lookup import find_routine
 
 register = template.Library()
 
@@ -38,7 +38,7 @@ def routine_button(context: dict[str, Any], routine: Routine | int | str, label:
     may_run = request is not None and request.user.has_perm("routines.run_routine")
     if request is None or not may_run:
         return {"may_run": False}
-    found = find_routine(routine)
+    found = service.find_routine(routine)
     return {
         "may_run": True,
         "routine": found,

@@ -7,12 +7,11 @@ from datetime import datetime
 from django import template
 from django.utils.safestring import SafeString
 
+from routines_app import service
 from routines_app.admin import markup, phrases, run_facts
 from routines_app.admin.charts import sparkline
 from routines_app.admin.recent import Recent
-from routines_app.core.durations import format_duration
 from routines_app.models import RoutineRun
-from routines_app.protocol.ledger import clock
 
 register = template.Library()
 
@@ -34,12 +33,12 @@ def seconds(value: float | None) -> SafeString | str:
 
 @register.filter
 def duration(ms: int | None) -> SafeString | str:
-    return markup.NOTHING if ms is None else format_duration(ms)
+    return markup.NOTHING if ms is None else service.format_duration(ms)
 
 
 @register.filter
 def took(run: RoutineRun) -> SafeString | str:
-    return seconds(run_facts.length_of(run, clock.now()))
+    return seconds(run_facts.length_of(run, service.now()))
 
 
 @register.filter
@@ -55,8 +54,3 @@ def run_href(run: RoutineRun) -> str:
 @register.filter
 def spark(recent: Recent) -> SafeString:
     return sparkline(recent.bars)
-
-
-@register.filter
-def source_words(source: str) -> str:
-    return phrases.source_in_words(source)

@@ -6,15 +6,13 @@ from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.checking.rules import Integer
+from routines_app.verbs.reading import LARGE_FIELDS
 
 LIMIT = Integer(least=1, most=10_000)
-
-
-LARGE = ("args", "kwargs", "result", "error", "traceback")  # what a run brought along and left: up to megabytes
 
 
 def list_runs(routine: RoutineRef, limit: int = 50, *, large: bool = True) -> list[RoutineRun]:
     """A routine's runs, newest first. `large=False` leaves arguments, results and errors to be read when asked for."""
     found = find_routine(routine)
     runs = RoutineRun.objects.using(ledger_alias()).filter(routine_id=found.pk).order_by("-id")
-    return list((runs if large else runs.defer(*LARGE))[: LIMIT("limit", limit)])
+    return list((runs if large else runs.defer(*LARGE_FIELDS))[: LIMIT("limit", limit)])

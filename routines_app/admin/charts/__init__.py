@@ -1,13 +1,15 @@
-"""Server-rendered SVG charts: pure functions from values to markup.
+"""Server-rendered SVG charts, one kind in each module: pure functions from values to markup.
+
+No models, no requests, no clock: who calls brings the values, the bounds and the timezone.
 
 Colours come from CSS classes (`rt-success`, `rt-failed` …) and geometry from SVG attributes, so the pages need
 neither inline styles nor scripts and work under a strict Content-Security-Policy, in dark and in light.
 """
 
-from routines_app.admin.charts.columns import Column, columns
+from routines_app.admin.charts.column_chart import Column, column_chart
 from routines_app.admin.charts.meter import meter
 from routines_app.admin.charts.scatter import Point, scatter
 from routines_app.admin.charts.sparkline import Bar, sparkline
-from routines_app.admin.charts.timeline import Span, timeline
+from routines_app.admin.charts.timeline import TimelineSpan, timeline
 
-__all__ = ["Bar", "Column", "Point", "Span", "columns", "meter", "scatter", "sparkline", "timeline"]
+__all__ = ["Bar", "Column", "Point", "TimelineSpan", "column_chart", "meter", "scatter", "sparkline", "timeline"]

@@ -18,7 +18,7 @@ SMALLEST = 3.0  # pixels: a run of a millisecond can still be seen and clicked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class TimelineSpan:
     """One run. `start` and `end` bound what is drawn: the body, the wait, or the slot of a skip."""
 
     key: str
@@ -37,7 +37,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    span: Span
+    span: TimelineSpan
     lane: int
     x: float
     width: float
@@ -47,7 +47,7 @@ class _Placed:
         return TOP + self.lane * LANE + BAR_HEIGHT / 2
 
 
-def timeline(spans: Sequence[Span], *, start: datetime, end: datetime, zone: tzinfo) -> SafeString:
+def timeline(spans: Sequence[TimelineSpan], *, start: datetime, end: datetime, zone: tzinfo) -> SafeString:
     """A gantt of the spans; runs that overlap get lanes of their own."""
     axis = TimeAxis(start=start, end=end, left=LEFT, right=RIGHT, zone=zone)
     placed = _place(spans, axis)
@@ -60,7 +60,7 @@ def timeline(spans: Sequence[Span], *, start: datetime, end: datetime, zone: tzi
     return chart(WIDTH, bottom + FOOT, label, *drawn, class_="rt-timeline", links=True)
 
 
-def _place(spans: Sequence[Span], axis: TimeAxis) -> list[_Placed]:
+def _place(spans: Sequence[TimelineSpan], axis: TimeAxis) -> list[_Placed]:
     """Greedy lanes: each span takes the first lane that is free where it begins."""
     free_from = [0.0] * MOST_LANES
     placed = []

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from routines_app.core.errors import RoutineError
-from routines_app.management.subcommands import SUBCOMMANDS
+from routines_app.management.subcommands import subcommands
 
 
 class Command(BaseCommand):
@@ -15,11 +15,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar="subcommand")
-        for name, subcommand in SUBCOMMANDS.items():
+        for name, subcommand in subcommands().items():
             subcommand.add_arguments(subparsers.add_parser(name, help=subcommand.help, description=subcommand.help))
 
     def handle(self, *args: Any, subcommand: str, **options: Any) -> None:
         try:
-            SUBCOMMANDS[subcommand](self.stdout).handle(**options)
+            subcommands()[subcommand](self.stdout).handle(**options)
         except RoutineError as error:
             raise CommandError(str(error)) from error

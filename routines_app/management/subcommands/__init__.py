@@ -1,26 +1,19 @@
-"""The subcommands of `manage.py routines`, by name."""
+"""The subcommands of `manage.py routines`: each module is a verb, and its class `Command` is that subcommand.
+
+A module that is put here is a subcommand under its own name; one without a `Command` is an error. Each calls a verb of
+`routines_app.service` or reads querysets, and says what came of it; nothing is decided here. What they share is in
+`routines_app/management/subcommand.py`.
+"""
 
 from __future__ import annotations
 
-from routines_app.management.subcommands.acting import Archive, Cancel, Delete, Pause, Reset, Resume, Run
-from routines_app.management.subcommands.auditing import Audit
-from routines_app.management.subcommands.base import Subcommand
-from routines_app.management.subcommands.looking import List, Nodes, Plan, Show
-from routines_app.management.subcommands.upkeep import Prune, Replan
+from importlib import import_module
+from pkgutil import iter_modules
 
-SUBCOMMANDS: dict[str, type[Subcommand]] = {
-    "list": List,
-    "show": Show,
-    "plan": Plan,
-    "nodes": Nodes,
-    "run": Run,
-    "pause": Pause,
-    "resume": Resume,
-    "archive": Archive,
-    "delete": Delete,
-    "reset": Reset,
-    "cancel": Cancel,
-    "audit": Audit,
-    "replan": Replan,
-    "prune": Prune,
-}
+from routines_app.management.subcommand import Subcommand
+
+
+def subcommands() -> dict[str, type[Subcommand]]:
+    """All of them, by name."""
+    verbs = sorted(module.name for module in iter_modules(__path__))
+    return {verb: import_module(f"{__name__}.{verb}").Command for verb in verbs}

@@ -105,6 +105,13 @@ def clean_changes(routine: Routine, values: dict[str, Any]) -> dict[str, Any]:
     return changes
 
 
+def clean_value(field: str, value: Any) -> Any:
+    """One value as a routine would store it: for forms, which say at each field what is wrong with it."""
+    if field not in FIELDS:
+        raise rules.unknown_field(field, value, list(FIELDS))
+    return FIELDS[field](field, value)
+
+
 def refuse_declared(routine: Routine, changes: dict[str, Any]) -> None:
     """A routine that is declared in code takes its schedule, task and arguments from there."""
     for field in sorted(DECLARED_FIELDS & changes.keys()):

@@ -11,10 +11,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from routines_app.admin import fleet_facts, upcoming
+from routines_app.admin import fleet_facts
 from routines_app.core.triggers import CronTrigger, slots_between
 from routines_app.models import Routine
 from routines_app.protocol.ledger import clock
+from routines_app.verbs import upcoming
 from tests.browser.scenes import ended, make_routine, make_run
 
 MAY = datetime(2027, 5, 1, 0, 17, tzinfo=UTC)
@@ -31,7 +32,7 @@ def forgotten() -> Iterator[None]:
 
 def counted(now: datetime = MAY) -> list[float]:
     upcoming._fires_per_hour.cache_clear()
-    return [fires for _, fires in upcoming.fires_per_hour(now, "default")]
+    return [fires for _, fires in upcoming.fires_per_hour(now)]
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe", "America/New_York"])

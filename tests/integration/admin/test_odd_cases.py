@@ -11,7 +11,7 @@ from redis.exceptions import ConnectionError as RedisAway
 
 from routines_app import service
 from routines_app.coordination import leases
-from routines_app.models import Routine, RoutineRun, RoutineState
+from routines_app.models import Pool, Routine, RoutineRun, RoutineState
 from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine, make_run
 from tests.integration.admin.conftest import Login
@@ -27,6 +27,17 @@ def test_the_page_says_when_redis_cannot_be_asked(operator: Client, monkeypatch:
     monkeypatch.setattr(leases, "holder", away)
     page = operator.get(overview_url(make_routine(concurrency_policy="FORBID")))
     assert page.context["lease"].problem == "Redis cannot be asked: no route"
+
+
+def test_a_pool_that_the_service_refuses_is_a_message(operator: Client) -> None:
+    """Django's form lets control characters through; nothing is written, and the page says why."""
+    address = reverse("admin:routines_pool_add")
+    response = operator.post(address, {"name": "be\x07ll", "max_concurrent": 1}, follow=True)
+    assert "without control characters" in told(response)[0]
+    assert not Pool.objects.exists()
+    response = operator.post(address, {"name": "bell", "max_concurrent": 1}, follow=True)
+    assert Pool.objects.get().max_concurrent == 1
+    assert "was added successfully" in told(response)[0]
 
 
 def test_running_an_active_exclusive_routine_says_that_it_was_skipped(operator: Client) -> None:

@@ -9,10 +9,10 @@ from django.test import Client
 from django.urls import reverse
 from django_celery_results.models import TaskResult
 
-from routines_app.admin import upcoming
 from routines_app.admin.fleet_facts import lateness, waiting
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
 from routines_app.protocol.ledger import clock
+from routines_app.verbs import upcoming
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run, make_run_with_retry
 from tests.integration.admin.pages import last_entry, list_url, overview_url, run_url, told
 
@@ -268,7 +268,7 @@ def test_the_coming_hours_are_counted_from_the_schedules() -> None:
     make_routine("often", interval_ms=600_000)
     make_routine("paused", cron="* * * * *", status="PAUSED")
     Routine.objects.filter(pk=make_routine("broken").pk).update(cron="not a cron")
-    hours = upcoming.fires_per_hour(datetime(2027, 5, 1, 0, 0, tzinfo=UTC), "default")
+    hours = upcoming.fires_per_hour(datetime(2027, 5, 1, 0, 0, tzinfo=UTC))
     assert [round(fires) for _, fires in hours[:5]] == [9, 12, 12, 13, 12]  # the slot of this very minute has passed
     assert sum(fires for _, fires in hours) == 9 + 23 * 12 + 1
     upcoming._fires_per_hour.cache_clear()

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from routines_app import service
-from routines_app.admin.verbs import VERBS
+from routines_app.admin.verb_buttons import VERBS
 from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol.ledger import clock
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run

@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 
 from routines_app import service
 from routines_app.core.words import RoutineStatus, RunStatus, Source
+from routines_app.management.subcommands import subcommands
 from routines_app.models import Node, Routine, RoutineRun, RoutineState, ScheduleChange, new_run_id
 from routines_app.protocol.upkeep.prune import prune_once
 from tests.integration.service.conftest import MONDAY, Time
@@ -26,6 +27,13 @@ def routines(*arguments: str) -> str:
     out = StringIO()
     call_command("routines", *arguments, stdout=out)
     return out.getvalue()
+
+
+def test_each_subcommand_is_found_by_its_verb() -> None:
+    """A module is a subcommand, under its own name and with a word of help."""
+    found = subcommands()
+    assert {"list", "prune", "run"} <= found.keys()
+    assert all(command.__module__.endswith(f".subcommands.{verb}") and command.help for verb, command in found.items())
 
 
 def test_list_shows_schedules_and_next_fires(make: Make) -> None:

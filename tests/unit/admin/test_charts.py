@@ -8,16 +8,26 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from routines_app.admin.charts import Bar, Column, Point, Span, columns, meter, scatter, sparkline, timeline
+from routines_app.admin.charts import (
+    Bar,
+    Column,
+    Point,
+    TimelineSpan,
+    column_chart,
+    meter,
+    scatter,
+    sparkline,
+    timeline,
+)
 from routines_app.admin.charts.axes import TimeAxis, round_up
 
 START = datetime(2027, 3, 1, 8, 0, tzinfo=UTC)
 END = START + timedelta(hours=6)
 
 
-def span(key: str, minute: int, length: int = 5, outcome: str = "SUCCESS", **more: str) -> Span:
+def span(key: str, minute: int, length: int = 5, outcome: str = "SUCCESS", **more: str) -> TimelineSpan:
     begin = START + timedelta(minutes=minute)
-    return Span(key=key, outcome=outcome, start=begin, end=begin + timedelta(minutes=length), label=key, **more)
+    return TimelineSpan(key=key, outcome=outcome, start=begin, end=begin + timedelta(minutes=length), label=key, **more)
 
 
 def drawn(markup: str) -> ElementTree.Element:
@@ -94,7 +104,7 @@ def test_no_chart_needs_an_inline_style() -> None:
         sparkline([Bar(outcome="SUCCESS", seconds=1)]),
         timeline([span("a", 1)], start=START, end=END, zone=UTC),
         scatter([point], start=START, end=END, zone=UTC, label="Duration"),
-        columns([Column(amount=3, label="3")], label="Fires", unit=str),
+        column_chart([Column(amount=3, label="3")], label="Fires", unit=str),
         meter(1, 2, label="half"),
     ]
     assert not any("style=" in one for one in charts)

@@ -8,7 +8,7 @@ from time import perf_counter
 import pytest
 from pytest_django import Settings
 
-from routines_app.admin.masks import masked_text
+from routines_app.admin.shown_values import masked_text
 from routines_app.masks import MASK, masked, masked_line
 
 

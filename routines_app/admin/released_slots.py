@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from routines_app.core.errors import RoutineError
-from routines_app.core.triggers import Span
 from routines_app.models import Routine
-from routines_app.service import slots_to_release
+from routines_app.service import Span, slots_to_release
 
 SHOWN = 20  # routines on the page of a list action; counting all slots of a thousand would take long
 

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Protocol
 
 from django.core.management.base import CommandParser
 
+from routines_app.models import Routine
+
 
 class Output(Protocol):
     def write(self, msg: str = ...) -> object: ...
@@ -56,6 +58,12 @@ def shown(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="seconds")
     return str(value)
+
+
+def next_look(routine: Routine) -> str:
+    """When a beat will look at the routine next, as a clause."""
+    at = routine.state.next_run_at
+    return "nothing is planned" if at is None else f"next look {shown(at)}"
 
 
 def operator() -> str:

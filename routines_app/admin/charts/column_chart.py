@@ -23,22 +23,20 @@ class Column:
     tick: str = ""
 
 
-def columns(
-    bars: Sequence[Column], *, label: str, unit: Callable[[float], str], class_: str = "rt-plain"
-) -> SafeString:
+def column_chart(bars: Sequence[Column], *, label: str, unit: Callable[[float], str]) -> SafeString:
     amounts = AmountAxis.covering(max((bar.amount for bar in bars), default=0), top=TOP, bottom=BOTTOM, label=unit)
     step = (RIGHT - LEFT) / max(len(bars), 1)
     drawn: list[SafeString] = amounts.drawn(LEFT, RIGHT)
     for place, bar in enumerate(bars):
         x = LEFT + place * step
-        drawn += _column(bar, x, step, amounts, class_)
+        drawn += _column(bar, x, step, amounts)
     return chart(WIDTH, HEIGHT, label, *drawn, class_="rt-columns")
 
 
-def _column(bar: Column, x: float, step: float, amounts: AmountAxis, class_: str) -> list[SafeString]:
+def _column(bar: Column, x: float, step: float, amounts: AmountAxis) -> list[SafeString]:
     y = amounts.y(bar.amount)
     gap = min(2.0, step * 0.2)
     title = element("title", bar.label)
-    shape = element("rect", title, x=x + gap / 2, y=y, width=step - gap, height=BOTTOM - y, rx=1.5, class_=class_)
+    shape = element("rect", title, x=x + gap / 2, y=y, width=step - gap, height=BOTTOM - y, rx=1.5, class_="rt-plain")
     label = [text(x + step / 2, BOTTOM + 15, bar.tick, anchor="middle")] if bar.tick else []
     return [shape, *label]

@@ -1,4 +1,4 @@
-"""`audit`: does the ledger balance?"""
+"""`routines audit`: does the ledger balance?"""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from routines_app import service
-from routines_app.management.subcommands.base import Subcommand, add_json, shown
+from routines_app.management.subcommand import Subcommand, add_json, shown
 
 MOST_SHOWN = 100
 
 
-class Audit(Subcommand):
+class Command(Subcommand):
     help = "Recompute what should have fired and compare it with the ledger. Exits with 1 when it does not balance."
 
     @classmethod

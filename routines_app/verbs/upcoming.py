@@ -16,6 +16,7 @@ from routines_app.core.errors import RoutineError
 from routines_app.core.triggers import INSTANT
 from routines_app.core.words import RoutineStatus, TriggerKind
 from routines_app.models import Routine
+from routines_app.protocol.ledger.database import ledger_alias
 
 HOURS = 24
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
@@ -23,13 +24,13 @@ KEYS = ("trigger_kind", "cron", "timezone", "interval_ms", "starts", "ends")
 SCHEDULES = 200  # different schedules that are computed; of more, the commonest ones
 
 
-def fires_per_hour(now: datetime, using: str) -> list[tuple[datetime, float]]:
+def fires_per_hour(now: datetime) -> list[tuple[datetime, float]]:
     """How many fires each of the coming 24 hours holds.
 
     Routines with the same schedule are computed once, so the cost follows how many schedules differ. Intervals are
     spread evenly. The answer is kept for a minute.
     """
-    return _fires_per_hour(now.replace(second=0, microsecond=0), using)
+    return _fires_per_hour(now.replace(second=0, microsecond=0), ledger_alias())
 
 
 @lru_cache(maxsize=2)

@@ -9,12 +9,10 @@ from django.shortcuts import render
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
+from routines_app import service
 from routines_app.admin import fleet_facts
-from routines_app.admin.charts import Column, columns, meter
+from routines_app.admin.charts import Column, column_chart, meter
 from routines_app.admin.phrases import seconds_in_words
-from routines_app.admin.upcoming import fires_per_hour
-from routines_app.protocol.ledger import clock
-from routines_app.protocol.ledger.database import ledger_alias
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
@@ -38,10 +36,10 @@ def fleet_fragment(admin: RoutineAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def _facts() -> dict[str, Any]:
-    now = clock.now()
+    now = service.now()
     late = fleet_facts.lateness(now)
     counts = fleet_facts.active_counts()
-    coming = fires_per_hour(now, ledger_alias())
+    coming = service.fires_per_hour(now)
     sizes = fleet_facts.storage()
     return {
         "now": now,
@@ -50,7 +48,7 @@ def _facts() -> dict[str, Any]:
         "waiting_count": counts.get("PENDING", 0),
         "waiting": fleet_facts.waiting(),
         "late": late,
-        "late_chart": columns(
+        "late_chart": column_chart(
             late.columns, label=f"Lateness of the {late.window}, 95 % per minute", unit=seconds_in_words
         ),
         "pools": [(pool, used, _use(pool, used)) for pool, used in fleet_facts.pools()],
@@ -58,7 +56,7 @@ def _facts() -> dict[str, Any]:
         "parked": fleet_facts.parked(),
         "failing": fleet_facts.failing(),
         "coming_count": f"{sum(fires for _, fires in coming):,.0f}",
-        "coming_chart": columns(_hours(coming), label="Fires of the coming 24 hours, per hour", unit=_whole),
+        "coming_chart": column_chart(_hours(coming), label="Fires of the coming 24 hours, per hour", unit=_whole),
         "storage": sizes,
         "storage_total": sum(size for _, size in sizes),
     }

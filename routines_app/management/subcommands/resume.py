@@ -1,0 +1,32 @@
+"""`routines resume`: let a paused routine fire again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from routines_app import service
+from routines_app.core.words import CatchUpPolicy
+from routines_app.management.subcommand import Subcommand, next_look, operator
+
+
+class Command(Subcommand):
+    help = "Let a paused routine fire again."
+
+    @classmethod
+    def add_arguments(cls, parser: CommandParser) -> None:
+        parser.add_argument("routine", help="name or id")
+        parser.add_argument(
+            "--release",
+            default=CatchUpPolicy.SKIP.value,
+            choices=[policy.value for policy in CatchUpPolicy],
+            help="what happens to the slots of the pause (default SKIP)",
+        )
+
+    def handle(self, *, routine: str, release: str, **_: Any) -> None:
+        span = service.slots_to_release(routine)
+        resumed = service.resume_routine(routine, release=release, actor=operator())
+        more = " or more" if span is not None and span.truncated else ""
+        slots = "no slots" if span is None else f"{span.count}{more} slots"
+        self.say(f"{resumed.name} is active; {slots} of the pause released as {release}; {next_look(resumed)}")
