@@ -15,7 +15,7 @@ help:
 	@echo "make demo  [SECONDS_TO_RUN=45]   web, worker, beat and admin with embedded Redis and SQLite"
 	@echo "make test                        the whole test suite with embedded PostgreSQL and Redis"
 	@echo "make matrix                      unit and integration tests on each Python that is installed and each Django"
-	@echo "make check                       format, lint, types, layers, migrations"
+	@echo "make check                       format, lint, types, layers, dead code, migrations, system checks"
 	@echo "make bench [QUICK=1]             compare with the peers; QUICK takes under a minute"
 	@echo "make chaos [MINUTES=10 SEED=1]   random faults, judged by the ledger"
 	@echo "make clean                       remove the virtual environment and everything generated"
@@ -51,6 +51,7 @@ check: $(VENV)/dev.stamp
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/vulture
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check
 
