@@ -13,7 +13,7 @@ import pytest
 from tests.acceptance.databases import ROOT
 
 # Neither this test run's servers nor its import path: the unpacked sdist finds and starts its own.
-CLEAN = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
+CLEAN = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
 
 pytestmark = pytest.mark.slow
@@ -52,9 +52,8 @@ def test_the_sdist_runs_its_own_tests(unpacked: Path) -> None:
     assert "passed" in run(*PYTEST, "tests/unit/core/test_keys.py", started, cwd=unpacked)
 
 
-def test_the_sdist_passes_djangos_checks(unpacked: Path) -> None:
-    """The demo project comes up, and no migration is missing."""
-    run(sys.executable, "manage.py", "check", cwd=unpacked)
+def test_the_demo_project_of_the_sdist_comes_up(unpacked: Path) -> None:
+    """And no migration is missing."""
     run(sys.executable, "manage.py", "makemigrations", "--check", "--dry-run", cwd=unpacked)
 
 
