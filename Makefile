@@ -9,12 +9,13 @@ SEED ?= 1
 SECONDS_TO_RUN ?=
 QUICK ?=
 
-.PHONY: help demo test check bench chaos clean
+.PHONY: help demo test matrix check bench chaos clean
 
 help:
 	@echo "make demo  [SECONDS_TO_RUN=45]   web, worker, beat and admin with embedded Redis and SQLite"
 	@echo "make test                        the whole test suite with embedded PostgreSQL and Redis"
-	@echo "make check                       format, lint, types, layers, migrations"
+	@echo "make matrix                      unit and integration tests on each Python that is installed and each Django"
+	@echo "make check                       format, lint, types, layers, dead code, migrations, system checks"
 	@echo "make bench [QUICK=1]             compare with the peers; QUICK takes under a minute"
 	@echo "make chaos [MINUTES=10 SEED=1]   random faults, judged by the ledger"
 	@echo "make clean                       remove the virtual environment and everything generated"
@@ -42,11 +43,15 @@ demo: $(VENV)/demo.stamp
 test: $(VENV)/dev.stamp
 	@BIN=$(BIN) TEST_PROCESSES=$(TEST_PROCESSES) bash tests/run.sh
 
+matrix:
+	@TEST_PROCESSES=$(TEST_PROCESSES) bash .ci/matrix
+
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/vulture
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check
 
@@ -58,5 +63,5 @@ chaos: $(VENV)/dev.stamp
 
 clean:
 	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage* htmlcov
-	rm -rf dist build test-results project.sqlite3*
+	rm -rf .matrix dist build test-results project.sqlite3*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

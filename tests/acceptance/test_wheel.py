@@ -101,8 +101,8 @@ def test_a_beat_starts_from_the_installed_wheel(python: Path, tmp_path: Path) ->
 
 
 def package_files() -> list[str]:
-    listed = run("git", "ls-files", "routines_app", cwd=ROOT).splitlines()
-    return [name for name in listed if (ROOT / name).exists()]
+    found = [path for path in (ROOT / "routines_app").rglob("*") if path.is_file()]
+    return [str(path.relative_to(ROOT)) for path in found if "__pycache__" not in path.parts]
 
 
 def run(*command: str, cwd: Path | None = None) -> str:
