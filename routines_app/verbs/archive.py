@@ -12,7 +12,7 @@ from routines_app.core.words import Reason, RoutineStatus, RunStatus
 from routines_app.models import ChangeKind, Routine, RoutineRun
 from routines_app.protocol.end.unstarted import end_pending
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.pausing import leave_behind
+from routines_app.protocol.plan.pause import leave_behind
 from routines_app.protocol.plan.planning import replan
 from routines_app.verbs import family
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine

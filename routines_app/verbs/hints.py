@@ -8,7 +8,7 @@ from typing import Any
 from routines_app.core.errors import InvalidValue, NotAllowed
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine
-from routines_app.protocol.plan.pausing import plan_slots
+from routines_app.protocol.plan.pause import plan_slots
 from routines_app.protocol.plan.unfired import skip_passed_over
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.checking.rules import DAY, SECOND, Duration, moment

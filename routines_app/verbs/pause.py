@@ -10,7 +10,7 @@ from routines_app.core.words import CatchUpPolicy, RoutineStatus
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.plan.held import hold_runs
-from routines_app.protocol.plan.pausing import end_pause
+from routines_app.protocol.plan.pause import end_pause
 from routines_app.protocol.plan.planning import fault_of, replan
 from routines_app.protocol.plan.unfired import unfired
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine

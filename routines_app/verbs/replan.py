@@ -10,7 +10,7 @@ from routines_app.core.words import Reason, RoutineStatus, Source, TriggerKind
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.held import release_held_runs
-from routines_app.protocol.plan.pausing import leave_behind, plan_slots
+from routines_app.protocol.plan.pause import leave_behind, plan_slots
 from routines_app.protocol.plan.planning import fingerprint_of
 from routines_app.protocol.plan.unfired import skip_passed_over
 from routines_app.verbs.checking.lookup import RoutineRef

@@ -6,7 +6,7 @@ from routines_app.core.errors import NotAllowed
 from routines_app.core.words import Reason, RoutineStatus
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.plan.held import release_held_runs
-from routines_app.protocol.plan.pausing import leave_behind, plan_slots
+from routines_app.protocol.plan.pause import leave_behind, plan_slots
 from routines_app.protocol.plan.unfired import skip_passed_over
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.editing import Edit, editing

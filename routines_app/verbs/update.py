@@ -15,7 +15,7 @@ from routines_app.core.errors import NotAllowed, StaleVersion
 from routines_app.core.words import Reason, RoutineStatus, TriggerKind
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.pausing import leave_behind, plan_slots
+from routines_app.protocol.plan.pause import leave_behind, plan_slots
 from routines_app.verbs import family
 from routines_app.verbs.checking.known_tasks import known_task
 from routines_app.verbs.checking.lookup import RoutineRef
