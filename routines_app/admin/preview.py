@@ -30,7 +30,7 @@ from routines_app.core.triggers import (
 from routines_app.core.words import TriggerKind
 from routines_app.models import Routine
 from routines_app.protocol.ledger import clock
-from routines_app.protocol.plan.pause import last_left_behind
+from routines_app.protocol.plan.leaving import last_left_behind
 from routines_app.protocol.plan.planning import anchor_of, trigger_of
 from routines_app.verbs.checking.lookup import is_id
 from routines_app.verbs.checking.validation import FIELDS

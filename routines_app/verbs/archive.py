@@ -12,12 +12,10 @@ from routines_app.core.words import Reason, RoutineStatus, RunStatus
 from routines_app.models import ChangeKind, Routine, RoutineRun
 from routines_app.protocol.end.unstarted import end_pending
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.pause import leave_behind
-from routines_app.protocol.plan.planning import replan
+from routines_app.protocol.plan.leaving import end_plan
 from routines_app.verbs import family
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.editing import Edit, editing, refuse_move
-from routines_app.verbs.update import owed_reason
 
 DELETE_BATCH = 1_000  # rows per transaction: short locks, steady progress
 
@@ -27,20 +25,17 @@ def archive_routine(routine: RoutineRef, *, actor: str = "", reason: str = "") -
     with editing(routine, actor=actor, reason=reason) as edit:
         refuse_move(edit.routine, RoutineStatus.ARCHIVED, "archive", "not ARCHIVED already")
         before = {"status": edit.routine.status}
-        _end_schedule(edit)
+        end_plan(edit.routine, edit.state, edit.now, lambda: _archive(edit))
+        edit.save_state()
         _cancel_pending(edit)
         edit.record(ChangeKind.ARCHIVED, before=before, after={"status": edit.routine.status})
     return edit.routine
 
 
-def _end_schedule(edit: Edit) -> None:
-    routine, state = edit.routine, edit.state
-    leave_behind(routine, state, edit.now, owed_reason(routine, Reason.ARCHIVED))
+def _archive(edit: Edit) -> None:
+    routine = edit.routine
     routine.status, routine.paused_until, routine.pause_reason = RoutineStatus.ARCHIVED, None, ""
     edit.save_routine("status", "paused_until", "pause_reason")
-    state.next_slot, state.release_policy, state.release_until = None, "", None
-    replan(routine, state, edit.now)
-    edit.save_state()
 
 
 def _cancel_pending(edit: Edit) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 from routines_app.core.errors import InvalidValue, NotAllowed
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine
-from routines_app.protocol.plan.pause import plan_slots
-from routines_app.protocol.plan.unfired import skip_passed_over
+from routines_app.protocol.plan.leaving import plan_unless_due
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.checking.rules import DAY, SECOND, Duration, moment
 from routines_app.verbs.checking.validation import INTERVAL
@@ -60,8 +59,6 @@ def _change(edit: Edit, values: dict[str, Any], kind: ChangeKind) -> None:
     for field, value in values.items():
         setattr(state, field, value)
     # A slot that is due stays due: the claim fires it and plans the next one with the hints as they are then.
-    if state.next_slot is None or state.next_slot > edit.now:
-        skip_passed_over(edit.routine, state, edit.now)
-        plan_slots(edit.routine, state, edit.now)
+    plan_unless_due(edit.routine, state, edit.now)
     edit.save_state()
     edit.record(kind, before=before, after=values)

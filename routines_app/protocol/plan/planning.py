@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -40,7 +41,7 @@ class Schedule(Protocol):
     def created_at(self) -> datetime: ...
 
 
-class Progress(Protocol):
+class ScheduleState(Protocol):
     """The fields of a routine's state that a plan depends on."""
 
     @property
@@ -55,7 +56,7 @@ class Progress(Protocol):
     def hint_expires_at(self) -> datetime | None: ...
 
 
-def trigger_of(routine: Schedule, state: Progress) -> Trigger:
+def trigger_of(routine: Schedule, state: ScheduleState) -> Trigger:
     """The routine's trigger; an interval counts on from its anchor."""
     match routine.trigger_kind:
         case TriggerKind.CRON:
@@ -76,12 +77,12 @@ def trigger_of(routine: Schedule, state: Progress) -> Trigger:
             return ManualTrigger()
 
 
-def anchor_of(routine: Schedule, state: Progress) -> datetime:
+def anchor_of(routine: Schedule, state: ScheduleState) -> datetime:
     """What slots are counted from: the last one, else the start, else the creation."""
     return state.last_slot or routine.start_at or routine.created_at
 
 
-def plan_state(routine: Schedule, state: Progress) -> PlanState:
+def plan_state(routine: Schedule, state: ScheduleState) -> PlanState:
     """What the governor needs to know."""
     return PlanState(
         trigger=trigger_of(routine, state),
@@ -94,6 +95,11 @@ def plan_state(routine: Schedule, state: Progress) -> PlanState:
         hint_next_at=state.hint_next_at,
         hint_expires_at=state.hint_expires_at,
     )
+
+
+def awake_plan_state(routine: Schedule, state: ScheduleState) -> PlanState:
+    """The same as if the routine were ACTIVE: what its schedule says while it is paused or parked."""
+    return replace(plan_state(routine, state), status=RoutineStatus.ACTIVE, paused_until=None)
 
 
 def fingerprint_of(routine: Schedule) -> str:
@@ -110,15 +116,30 @@ def fingerprint_of(routine: Schedule) -> str:
     )
 
 
-def fault_of(routine: Schedule, state: Progress, now: datetime) -> Exception | None:
+def fault_of(routine: Schedule, state: ScheduleState, now: datetime) -> Exception | None:
     """Why the schedule cannot be computed: plain SQL can store anything, and a zone may leave the tz database."""
     try:
-        plan = replace(plan_state(routine, state), status=RoutineStatus.ACTIVE, paused_until=None)
+        plan = awake_plan_state(routine, state)
         next_slot(plan.trigger, now)
         plan_next(plan, now, anchor_of(routine, state))
     except (ArithmeticError, ValueError) as error:
         return error
     return None
+
+
+def plan_slots(routine: Routine, state: RoutineState, now: datetime) -> None:
+    """Plan the slots from now on, also those of a routine that is not ACTIVE and will not be looked at for them."""
+    replan(awake(routine), state, now)
+    state.release_policy, state.release_until, state.open_skip = "", None, None
+    if routine.status != RoutineStatus.ACTIVE:
+        replan(routine, state, now)
+
+
+def awake(routine: Routine) -> Routine:
+    """A copy of the routine that nothing holds back."""
+    found = copy(routine)
+    found.status, found.paused_until = RoutineStatus.ACTIVE, None
+    return found
 
 
 def replan(routine: Routine, state: RoutineState, now: datetime) -> None:
@@ -136,7 +157,7 @@ def replan(routine: Routine, state: RoutineState, now: datetime) -> None:
     state.next_source = plan.source
 
 
-def plan_from_now(routine: Schedule, state: Progress, now: datetime) -> tuple[datetime | None, Plan]:
+def plan_from_now(routine: Schedule, state: ScheduleState, now: datetime) -> tuple[datetime | None, Plan]:
     """The plan when slots up to now are left behind, and the anchor that it counts from."""
     if routine.status != RoutineStatus.ACTIVE:
         return state.last_slot, plan_next(plan_state(routine, state), now, anchor_of(routine, state))
@@ -146,7 +167,7 @@ def plan_from_now(routine: Schedule, state: Progress, now: datetime) -> tuple[da
     return anchor, plan_next(plan_state(routine, state), now, counted_from)
 
 
-def _anchor_from_now(routine: Schedule, state: Progress, now: datetime) -> datetime | None:
+def _anchor_from_now(routine: Schedule, state: ScheduleState, now: datetime) -> datetime | None:
     """The last slot that is not in the future: intervals keep their grid, cron looks after now."""
     if routine.trigger_kind == TriggerKind.INTERVAL and routine.interval_ms is not None:
         anchor = anchor_of(routine, state)

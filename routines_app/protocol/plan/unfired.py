@@ -19,7 +19,6 @@ from routines_app.core.words import (
     ASLEEP,
     CatchUpPolicy,
     Reason,
-    RoutineStatus,
     RunStatus,
     RunTrigger,
     Source,
@@ -27,7 +26,7 @@ from routines_app.core.words import (
 )
 from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.planning import anchor_of, plan_state
+from routines_app.protocol.plan.planning import anchor_of, awake_plan_state, plan_state
 from routines_app.protocol.record.events import tell
 
 BASELINE = {TriggerKind.CRON: Source.BASELINE_CRON, TriggerKind.INTERVAL: Source.BASELINE_INTERVAL}
@@ -111,12 +110,10 @@ def skip_planned(routine: Routine, state: RoutineState, until: datetime, reason:
 def _left_over(routine: Routine, state: RoutineState, until: datetime) -> Firing | None:
     if state.next_slot is None or state.next_slot > until:
         return None
-    plan = replace(plan_state(routine, state), status=RoutineStatus.ACTIVE, paused_until=None)
-    anchor = anchor_of(routine, state)
     due = Due(
-        plan=plan,
+        plan=awake_plan_state(routine, state),
         rule=KEEP_NOTHING,
-        last_slot=anchor,
+        last_slot=anchor_of(routine, state),
         next_slot=state.next_slot,
         source=source_of(routine, state),
     )
