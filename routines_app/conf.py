@@ -10,8 +10,6 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
-SECOND = 1000  # milliseconds
-
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:

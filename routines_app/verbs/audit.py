@@ -109,7 +109,7 @@ class Story:
 
 
 def audit(since: datetime | timedelta | str | int = "24h", *, now: datetime | None = None) -> Audit:
-    """Audit every routine from `since`, a moment or how far to look back, to a minute ago."""
+    """Audit every routine from `since`, a moment or how far to look back, to `LATE` ago."""
     now = now or clock.now()
     if not isinstance(since, datetime):
         since = now - timedelta(milliseconds=parse_duration(since, field="since"))

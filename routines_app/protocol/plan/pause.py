@@ -16,12 +16,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from routines_app.core.triggers import INSTANT
-from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus
+from routines_app.core.words import BASELINES, CatchUpPolicy, Reason, RoutineStatus
 from routines_app.models import ChangeKind, Routine, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.held import release_held_runs
 from routines_app.protocol.plan.planning import plan_slots
-from routines_app.protocol.plan.unfired import BASELINE, skip_passed_over, skip_unfired, source_of
+from routines_app.protocol.plan.unfired import skip_passed_over, skip_unfired, source_of
 from routines_app.protocol.record import changes
 
 
@@ -60,7 +60,7 @@ def _release_slots(
     if release is CatchUpPolicy.SKIP:
         written = skip_unfired(routine, state, ended_at, Reason.PAUSED, now)
         # Only slots of the schedule itself go on in the same row; the moment of a hint stands alone.
-        state.open_skip = written[-1].pk if written and written[-1].source in BASELINE.values() else None
+        state.open_skip = written[-1].pk if written and written[-1].source in BASELINES else None
     if state.next_slot is not None and state.next_slot <= ended_at:
         state.release_policy, state.release_until = release, ended_at
         state.next_run_at, state.next_source = now, source_of(routine, state)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, assert_never
 
+from routines_app.core.errors import InvalidValue
 from routines_app.core.fingerprint import schedule_fingerprint
 from routines_app.core.governor import Plan, PlanState, plan_next
 from routines_app.core.triggers import CronTrigger, IntervalTrigger, ManualTrigger, Trigger, next_slot
@@ -58,7 +59,7 @@ class ScheduleState(Protocol):
 
 def trigger_of(routine: Schedule, state: ScheduleState) -> Trigger:
     """The routine's trigger; an interval counts on from its anchor."""
-    match routine.trigger_kind:
+    match kind_of(routine):
         case TriggerKind.CRON:
             return CronTrigger(
                 expression=routine.cron,
@@ -66,15 +67,31 @@ def trigger_of(routine: Schedule, state: ScheduleState) -> Trigger:
                 start_at=routine.start_at,
                 end_at=routine.end_at,
             )
-        case TriggerKind.INTERVAL if routine.interval_ms is not None:
+        case TriggerKind.INTERVAL:
             return IntervalTrigger(
-                interval_ms=routine.interval_ms,
+                interval_ms=_interval_of(routine),
                 anchor=anchor_of(routine, state),
                 start_at=routine.start_at,
                 end_at=routine.end_at,
             )
-        case _:
+        case TriggerKind.MANUAL:
             return ManualTrigger()
+        case untaught:
+            assert_never(untaught)
+
+
+def kind_of(routine: Schedule) -> TriggerKind:
+    """What kind of trigger the routine has; plain SQL can store words that are none."""
+    try:
+        return TriggerKind(routine.trigger_kind)
+    except ValueError:
+        raise InvalidValue("trigger_kind", routine.trigger_kind, f"it is none of {', '.join(TriggerKind)}") from None
+
+
+def _interval_of(routine: Schedule) -> int:
+    if routine.interval_ms is None:
+        raise InvalidValue("interval_ms", None, "an INTERVAL routine needs one")
+    return routine.interval_ms
 
 
 def anchor_of(routine: Schedule, state: ScheduleState) -> datetime:
@@ -160,19 +177,25 @@ def replan(routine: Routine, state: RoutineState, now: datetime) -> None:
 def plan_from_now(routine: Schedule, state: ScheduleState, now: datetime) -> tuple[datetime | None, Plan]:
     """The plan when slots up to now are left behind, and the anchor that it counts from."""
     if routine.status != RoutineStatus.ACTIVE:
-        return state.last_slot, plan_next(plan_state(routine, state), now, anchor_of(routine, state))
-    anchor = _anchor_from_now(routine, state, now)
+        return state.last_slot, _plan_asleep(routine, now)
+    plan = plan_state(routine, state)
+    anchor = _anchor_from_now(plan.trigger, state, now)
     # Without an anchor the schedule has not begun: its first slot is the start itself.
     counted_from = now if anchor is None else anchor
-    return anchor, plan_next(plan_state(routine, state), now, counted_from)
+    return anchor, plan_next(plan, now, counted_from)
 
 
-def _anchor_from_now(routine: Schedule, state: ScheduleState, now: datetime) -> datetime | None:
+def _plan_asleep(routine: Schedule, now: datetime) -> Plan:
+    """The status decides alone: a schedule that cannot be computed can still be paused, parked and archived."""
+    status = RoutineStatus(routine.status)
+    return plan_next(PlanState(trigger=ManualTrigger(), status=status, paused_until=routine.paused_until), now, now)
+
+
+def _anchor_from_now(trigger: Trigger, state: ScheduleState, now: datetime) -> datetime | None:
     """The last slot that is not in the future: intervals keep their grid, cron looks after now."""
-    if routine.trigger_kind == TriggerKind.INTERVAL and routine.interval_ms is not None:
-        anchor = anchor_of(routine, state)
-        if anchor > now:
+    if isinstance(trigger, IntervalTrigger):
+        if trigger.anchor > now:
             return state.last_slot
-        interval = timedelta(milliseconds=routine.interval_ms)
-        return anchor + (now - anchor) // interval * interval
+        interval = timedelta(milliseconds=trigger.interval_ms)
+        return trigger.anchor + (now - trigger.anchor) // interval * interval
     return now if state.last_slot is None else max(now, state.last_slot)

@@ -17,26 +17,25 @@ from routines_app.core.keys import slot_key
 from routines_app.core.triggers import INSTANT, CronTrigger, Span, count_between, next_slot
 from routines_app.core.words import (
     ASLEEP,
+    BASELINE,
     CatchUpPolicy,
     Reason,
     RunStatus,
     RunTrigger,
     Source,
-    TriggerKind,
 )
 from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.planning import anchor_of, awake_plan_state, plan_state
+from routines_app.protocol.plan.planning import anchor_of, awake_plan_state, kind_of, plan_state
 from routines_app.protocol.record.events import tell
 
-BASELINE = {TriggerKind.CRON: Source.BASELINE_CRON, TriggerKind.INTERVAL: Source.BASELINE_INTERVAL}
 OVERWRITTEN = ASLEEP | {Source.PAUSED}
 KEEP_NOTHING = CatchUp(policy=CatchUpPolicy.SKIP, grace_ms=0)
 
 
 def baseline_source(routine: Routine) -> Source:
     """The source of a plan that follows the routine's own trigger; a MANUAL one has slots only by hints."""
-    return BASELINE.get(TriggerKind(routine.trigger_kind), Source.HINT_INTERVAL)
+    return BASELINE[kind_of(routine)] or Source.HINT_INTERVAL
 
 
 def unfired(routine: Routine, state: RoutineState, until: datetime) -> Span | None:
