@@ -24,7 +24,7 @@ from routines_app.verbs.backfill import backfill
 from routines_app.verbs.cancel import cancel_run
 from routines_app.verbs.checking.known_tasks import registered_tasks
 from routines_app.verbs.create import create_routine
-from routines_app.verbs.hints import clear_hints, propose_interval, propose_next_time
+from routines_app.verbs.hint import clear_hints, propose_interval, propose_next_time
 from routines_app.verbs.list_runs import list_runs
 from routines_app.verbs.pause import pause_routine, resume_routine, slots_to_release
 from routines_app.verbs.plan import PlannedFire, plan
