@@ -18,19 +18,21 @@ from routines_app.core.errors import (
     UnknownTask,
 )
 from routines_app.protocol.run.current import CurrentRun, current_run
-from routines_app.verbs.archive import archive_routine, delete_routine
+from routines_app.verbs.archive import archive_routine
 from routines_app.verbs.audit import Audit, audit
 from routines_app.verbs.backfill import backfill
 from routines_app.verbs.cancel import cancel_run
 from routines_app.verbs.checking.known_tasks import registered_tasks
 from routines_app.verbs.create import create_routine
+from routines_app.verbs.delete import delete_routine
 from routines_app.verbs.hint import clear_hints, propose_interval, propose_next_time
 from routines_app.verbs.list_runs import list_runs
-from routines_app.verbs.pause import pause_routine, resume_routine, slots_to_release
+from routines_app.verbs.pause import pause_routine
 from routines_app.verbs.plan import PlannedFire, plan
 from routines_app.verbs.release_lease import release_lease
 from routines_app.verbs.replan import replan_changed, replan_routine
 from routines_app.verbs.reset import reset_routine
+from routines_app.verbs.resume import resume_routine, slots_to_release
 from routines_app.verbs.run_now import retry_run, run_now
 from routines_app.verbs.update import update_routine
 
