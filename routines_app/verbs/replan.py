@@ -14,7 +14,7 @@ from routines_app.protocol.plan.held import release_held_runs
 from routines_app.protocol.plan.leaving import change_plan, plan_unless_due
 from routines_app.protocol.plan.planning import fingerprint_of, plan_slots
 from routines_app.verbs.checking.lookup import RoutineRef
-from routines_app.verbs.editing import Edit, editing
+from routines_app.verbs.editing import BEAT, Edit, editing
 
 READ_AT_ONCE = 1_000
 
@@ -46,7 +46,7 @@ def replan_forgotten() -> int:
 
 
 def _plan_forgotten(routine_id: int) -> bool:
-    with editing(routine_id, actor="beat", reason="it had no plan") as edit:
+    with editing(routine_id, actor=BEAT, reason="it had no plan") as edit:
         return _replan(edit)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from routines_app.core.errors import NotAllowed, StaleVersion
-from routines_app.core.words import Reason, RoutineStatus, TriggerKind
+from routines_app.core.errors import StaleVersion
+from routines_app.core.words import Reason, TriggerKind
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.leaving import change_plan
@@ -22,7 +22,7 @@ from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.checking.rules import Integer
 from routines_app.verbs.checking.validation import SCHEDULE_FIELDS, clean_changes, refuse_declared
 from routines_app.verbs.create import refuse_duplicate
-from routines_app.verbs.editing import Edit, editing
+from routines_app.verbs.editing import Edit, editing, refuse_archived
 
 
 def update_routine(
@@ -49,7 +49,7 @@ def apply_changes(
     expected = _expected_version(ref, version)
     with editing(ref, actor=actor, reason=reason) as edit:
         _refuse_stale(edit.routine, expected)
-        _refuse_archived(edit.routine)
+        refuse_archived(edit.routine, "cannot be changed; create a new one")
         changes = clean_changes(edit.routine, values)
         if changes and not from_code:
             _refuse_if_declared(edit.routine, changes)
@@ -67,11 +67,6 @@ def _expected_version(ref: RoutineRef, version: int | None) -> int | None:
 def _refuse_stale(routine: Routine, expected: int | None) -> None:
     if expected is not None and expected != routine.version:
         raise StaleVersion("version", expected, f"{routine.name} is at version {routine.version}: read it again")
-
-
-def _refuse_archived(routine: Routine) -> None:
-    if routine.status == RoutineStatus.ARCHIVED:
-        raise NotAllowed("status", routine.status, "an archived routine cannot be changed; create a new one")
 
 
 def _refuse_if_declared(routine: Routine, changes: dict[str, Any]) -> None:

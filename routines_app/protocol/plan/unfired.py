@@ -150,24 +150,23 @@ def _write(
 ) -> list[RoutineRun]:
     following = [span.first for span in spans[1:]] + [state.next_slot]
     runs = [
-        _skipped(routine, span, next_planned, reason, now) for span, next_planned in zip(spans, following, strict=True)
+        _skipped(routine, span, next_planned, reason, now, source)
+        for span, next_planned in zip(spans, following, strict=True)
     ]
-    for run in runs:
-        run.source = "" if source is None else source.value
     RoutineRun.objects.using(ledger_alias()).bulk_create(runs, ignore_conflicts=True)
     tell(runs)
     return runs
 
 
-def _skipped(routine: Routine, span: Span, next_planned: datetime | None, reason: Reason, now: datetime) -> RoutineRun:
-    return RoutineRun(
-        routine=routine,
+def _skipped(
+    routine: Routine, span: Span, next_planned: datetime | None, reason: Reason, now: datetime, source: Source | None
+) -> RoutineRun:
+    return RoutineRun.of(
+        routine,
         status=RunStatus.SKIPPED.value,
         reason=reason,
         trigger=RunTrigger.SCHEDULE,
-        task=routine.task,
-        queue=routine.queue,
-        timeout_ms=routine.timeout_ms,
+        source="" if source is None else source.value,
         scheduled_for=span.first,
         scheduled_until=span.last if span.count > 1 else None,
         occurrences=span.count,
