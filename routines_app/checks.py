@@ -18,6 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, router
 
 from routines_app.conf import Settings, get_settings
+from routines_app.coordination.redis_client import DEFAULT_URL
 
 SQLITE_SECONDS = 5  # below this, writers that wait for each other see `database is locked`
 REDIS_SCHEMES = ("redis://", "rediss://", "redis+socket://", "sentinel://", "unix://")
@@ -127,7 +128,7 @@ def _postgresql_messages(database: dict[str, Any]) -> Iterator[CheckMessage]:
     if str(database.get("PORT")) == PGBOUNCER_PORT and not database.get("DISABLE_SERVER_SIDE_CURSORS"):
         yield _warning(
             "W010",
-            "Port 6432 looks like PgBouncer, and server-side cursors are on.",
+            f"Port {PGBOUNCER_PORT} looks like PgBouncer, and server-side cursors are on.",
             "Set DISABLE_SERVER_SIDE_CURSORS = True if it pools by transaction.",
         )
 
@@ -141,7 +142,7 @@ def _celery_messages(conf: Any) -> Iterator[CheckMessage]:
     elif not _own().redis_url:
         yield _warning(
             "W006",
-            "There is no Redis for leases and wake-ups: the broker is none, so redis://127.0.0.1:6379/0 is used.",
+            f"There is no Redis for leases and wake-ups: the broker is none, so {DEFAULT_URL} is used.",
             "Set ROUTINES = {'REDIS_URL': 'redis://…'}.",
         )
     yield from _worker_messages(conf)

@@ -10,8 +10,6 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
-SECOND = 1000  # milliseconds
-
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -27,7 +25,7 @@ class Settings:
     """How many due routines one claim transaction takes: large enough to be fast, short enough to not block."""
 
     idle_seconds: float = 1.25
-    """The longest normal sleep of a beat with nothing due; doubles up to four times that while idle."""
+    """The sleep of a beat with nothing due; it doubles twice while that stays so, within `max_sleep_seconds`."""
 
     max_sleep_seconds: float = 5.0
     """No sleep and no back-off is longer than this."""

@@ -26,27 +26,29 @@ from routines_app.core.errors import (
 from routines_app.core.triggers import CronTrigger, ManualTrigger, Slots, Span, Trigger, next_slot, slots_between
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.run.current import CurrentRun, current_run
-from routines_app.verbs.archive import archive_routine, delete_routine
+from routines_app.verbs.archive import archive_routine
 from routines_app.verbs.audit import Audit, audit
 from routines_app.verbs.backfill import backfill
 from routines_app.verbs.cancel import cancel_run
 from routines_app.verbs.checking.known_tasks import registered_tasks
 from routines_app.verbs.checking.lookup import find_routine, is_id
-from routines_app.verbs.checking.validation import DECLARED_FIELDS, TRIGGER_FIELDS, clean_value, default_timezone
+from routines_app.verbs.checking.validation import DECLARED_FIELDS, clean_value, default_timezone
 from routines_app.verbs.create import create_routine
+from routines_app.verbs.delete import delete_routine
 from routines_app.verbs.draft import drafted_trigger, stored_trigger
 from routines_app.verbs.edit_pools import create_pool, delete_pool, is_pool_used, update_pool
-from routines_app.verbs.hints import clear_hints, propose_interval, propose_next_time
+from routines_app.verbs.hint import clear_hints, propose_interval, propose_next_time
 from routines_app.verbs.lease_of import Lease, lease_of
 from routines_app.verbs.list_pools import list_pools, pool_use
 from routines_app.verbs.list_runs import list_runs
-from routines_app.verbs.pause import pause_routine, resume_routine, slots_to_release
+from routines_app.verbs.pause import pause_routine
 from routines_app.verbs.plan import PlannedFire, plan
 from routines_app.verbs.prune_runs import prune_runs
 from routines_app.verbs.reading import LARGE_FIELDS, now, oldest_run_id, run_created_at
 from routines_app.verbs.release_lease import release_lease
 from routines_app.verbs.replan import replan_changed, replan_routine
 from routines_app.verbs.reset import reset_routine
+from routines_app.verbs.resume import resume_routine, slots_to_release
 from routines_app.verbs.run_now import retry_run, run_now
 from routines_app.verbs.upcoming import fires_per_hour
 from routines_app.verbs.update import update_routine
@@ -78,7 +80,7 @@ __all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", 
 __all__ += ["CronTrigger", "ManualTrigger", "Slots", "Trigger"]
 __all__ += ["drafted_trigger", "next_slot", "parse_cron", "slots_between", "stored_trigger"]
 # Forms: what a field accepts and how it is written.
-__all__ += ["CRON_NICKNAMES", "DECLARED_FIELDS", "TRIGGER_FIELDS"]
+__all__ += ["CRON_NICKNAMES", "DECLARED_FIELDS"]
 __all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "parse_duration", "registered_tasks"]
 # Querysets: what those need to know who read the ledger themselves.
 __all__ += ["LARGE_FIELDS", "ledger_alias", "now", "oldest_run_id", "run_created_at"]

@@ -126,7 +126,7 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
         changes = {
             name: value
             for name, value in cleaned.items()
-            if name not in OWN_FIELDS + service.TRIGGER_FIELDS and (self._is_new or self._differs(name, value))
+            if name not in OWN_FIELDS + TRIGGER_FIELDS and (self._is_new or self._differs(name, value))
         }
         return changes | self._trigger_changes(cleaned)
 

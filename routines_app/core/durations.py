@@ -12,7 +12,6 @@ from routines_app.core.errors import InvalidValue
 UNIT_MS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 SHOWN_UNITS = ("d", "h", "m", "s", "ms")  # weeks are read, not written: `14d` is clearer than `2w`
 MAX_DURATION_MS = 36_525 * UNIT_MS["d"]  # a century: anything longer is a slip of the keyboard
-MILLISECOND = timedelta(milliseconds=1)
 
 # Bounded digits keep absurd input cheap to refuse.
 _PART = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?(ms|w|d|h|m|s) ?")

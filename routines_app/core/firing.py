@@ -11,9 +11,7 @@ from datetime import datetime, timedelta
 from routines_app.core.catch_up import Accounting, CatchUp, Fire, account
 from routines_app.core.governor import PlanState, effective_interval_ms, plan_next
 from routines_app.core.triggers import INSTANT, CronTrigger, IntervalTrigger, Span, Trigger, count_between
-from routines_app.core.words import Reason, Source
-
-_BASELINE = frozenset({Source.BASELINE_CRON, Source.BASELINE_INTERVAL})
+from routines_app.core.words import BASELINES, Reason, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +53,7 @@ def decide_firing(due: Due, now: datetime) -> Firing:
     """Account for what is due at `now`. Call it only when `due.next_slot <= now`."""
     if due.source is Source.HINT_ONESHOT:
         return _fire_oneshot(due, now)
-    if isinstance(due.plan.trigger, CronTrigger) and due.source not in _BASELINE:
+    if isinstance(due.plan.trigger, CronTrigger) and due.source not in BASELINES:
         return _fire_moved_cron(due, now)
     return _fire_slots(due, _following_trigger(due, now), now)
 

@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from routines_app.core.words import Reason, RoutineStatus, RunTrigger
+from routines_app.core.words import Reason, RoutineStatus, RunTrigger, Source
 
 HELD_AS: Mapping[str, Reason] = MappingProxyType(
     {RoutineStatus.PAUSED: Reason.PAUSED, RoutineStatus.PARKED: Reason.PARKED}
 )
 """The statuses that hold runs back, and the reason that what they hold back gets."""
+
+HELD_SINCE: Mapping[Source, Reason] = MappingProxyType(
+    {Source[RoutineStatus(status).name]: reason for status, reason in HELD_AS.items()}
+)
+"""The same, by the source that the plan of such a routine has: it bears the status's name."""
 
 GOES_ANYWAY = RunTrigger.MANUAL
 

@@ -5,13 +5,22 @@ The models build their Django choices from these, so that the core stays free of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 
 class TriggerKind(StrEnum):
     CRON = "CRON"
     INTERVAL = "INTERVAL"
     MANUAL = "MANUAL"
+
+
+TRIGGER_FIELDS = (
+    "trigger_kind",
+    "cron",
+    "interval_ms",
+)  # a routine's fields that are its trigger: they change together
 
 
 class RoutineStatus(StrEnum):
@@ -83,6 +92,17 @@ class Source(StrEnum):
     PARKED = "parked"
     CATCHING_UP = "catching-up"
 
+
+BASELINE: Mapping[TriggerKind, Source | None] = MappingProxyType(
+    {
+        TriggerKind.CRON: Source.BASELINE_CRON,
+        TriggerKind.INTERVAL: Source.BASELINE_INTERVAL,
+        TriggerKind.MANUAL: None,  # its slots come by hints only
+    }
+)
+"""The source of a plan that follows the routine's own trigger."""
+
+BASELINES = frozenset(source for source in BASELINE.values() if source is not None)
 
 # Sources under which no beat has anything to look at: `next_run_at` is NULL with each of them.
 ASLEEP = frozenset({Source.MANUAL, Source.ENDED, Source.ARCHIVED, Source.PARKED, Source.CATCHING_UP})

@@ -1,4 +1,7 @@
-"""The tables: one concept per module."""
+"""The tables, a concept for each module: columns, indexes, and the constraints that keep nonsense out.
+
+No rules and no queries beyond that: what is accepted is `verbs/checking`, who writes which row when is `protocol`.
+"""
 
 from routines_app.models.node import Node, Role
 from routines_app.models.pool import Pool

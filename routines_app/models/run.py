@@ -6,18 +6,20 @@ import os
 import time
 import uuid
 from random import Random
+from typing import Any
 
 from django.db import models
 from django.db.models import Q
 
 from routines_app.core.keys import RANDOM_BITS, uuid7_int
+from routines_app.core.transitions import ACTIVE, TERMINAL
 from routines_app.core.words import Reason, RunStatus, RunTrigger, Source
 from routines_app.models.choices import choices_of, is_word, word_field
 from routines_app.models.pool import Pool
 from routines_app.models.routine import Routine
 
-_ACTIVE = [RunStatus.PENDING.value, RunStatus.RUNNING.value]
-_ENDED = [s.value for s in RunStatus if s.value not in _ACTIVE]
+_ACTIVE = [status.value for status in RunStatus if status in ACTIVE]
+_ENDED = [status.value for status in RunStatus if status in TERMINAL]
 
 
 # Ids are no secrets, and asking the system for each would be felt in a burst.
@@ -134,6 +136,11 @@ class RoutineRun(models.Model):
 
     def __str__(self) -> str:
         return f"{self.id} ({self.status})"
+
+    @classmethod
+    def of(cls, routine: Routine, **fields: Any) -> RoutineRun:
+        """A run of the routine, with what it is to do as it stands now: a later edit does not change that."""
+        return cls(routine=routine, task=routine.task, queue=routine.queue, timeout_ms=routine.timeout_ms, **fields)
 
     @property
     def is_active(self) -> bool:

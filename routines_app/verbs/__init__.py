@@ -1,1 +1,7 @@
-"""What people can do with routines and runs: one verb per module. `routines_app.service` is the way in."""
+"""What people can do with routines and runs: a module for each verb, named for it. `service.py` is the way in.
+
+A verb checks what it is given (`checking/`), opens the frame that locks the routine's state (`editing.py`), calls the
+protocol, and writes down who changed what. Besides the verbs: `family.py` keeps parents and depths, `audit_slots.py` is
+the half of the audit that counts a cron's slots. What decides about slots and runs is the protocol's and the core's and
+not written here again; nothing here knows of requests, pages or commands.
+"""

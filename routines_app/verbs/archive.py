@@ -1,25 +1,14 @@
-"""Archiving a routine, and deleting an archived one."""
+"""Archiving a routine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from django.db import transaction
-
-from routines_app.core.errors import NotAllowed
-from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import Reason, RoutineStatus, RunStatus
 from routines_app.models import ChangeKind, Routine, RoutineRun
 from routines_app.protocol.end.unstarted import end_pending
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.pausing import leave_behind
-from routines_app.protocol.plan.planning import replan
-from routines_app.verbs import family
-from routines_app.verbs.checking.lookup import RoutineRef, find_routine
+from routines_app.protocol.plan.leaving import end_plan
+from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.editing import Edit, editing, refuse_move
-from routines_app.verbs.update import owed_reason
-
-DELETE_BATCH = 1_000  # rows per transaction: short locks, steady progress
 
 
 def archive_routine(routine: RoutineRef, *, actor: str = "", reason: str = "") -> Routine:
@@ -27,63 +16,20 @@ def archive_routine(routine: RoutineRef, *, actor: str = "", reason: str = "") -
     with editing(routine, actor=actor, reason=reason) as edit:
         refuse_move(edit.routine, RoutineStatus.ARCHIVED, "archive", "not ARCHIVED already")
         before = {"status": edit.routine.status}
-        _end_schedule(edit)
+        end_plan(edit.routine, edit.state, edit.now, lambda: _archive(edit))
+        edit.save_state()
         _cancel_pending(edit)
         edit.record(ChangeKind.ARCHIVED, before=before, after={"status": edit.routine.status})
     return edit.routine
 
 
-def _end_schedule(edit: Edit) -> None:
-    routine, state = edit.routine, edit.state
-    leave_behind(routine, state, edit.now, owed_reason(routine, Reason.ARCHIVED))
+def _archive(edit: Edit) -> None:
+    routine = edit.routine
     routine.status, routine.paused_until, routine.pause_reason = RoutineStatus.ARCHIVED, None, ""
     edit.save_routine("status", "paused_until", "pause_reason")
-    state.next_slot, state.release_policy, state.release_until = None, "", None
-    replan(routine, state, edit.now)
-    edit.save_state()
 
 
 def _cancel_pending(edit: Edit) -> None:
     pending = RoutineRun.objects.using(ledger_alias()).filter(routine_id=edit.routine.pk, status=RunStatus.PENDING)
     ids = list(pending.order_by("id").values_list("pk", flat=True))
     end_pending(edit.routine.pk, ids, Reason.ARCHIVED, edit.now)
-
-
-def delete_routine(
-    routine: RoutineRef, *, progress: Callable[[int], None] | None = None, actor: str = "", reason: str = ""
-) -> int:
-    """Delete an ARCHIVED routine with its history, in batches; `progress` is told how many runs are gone so far.
-
-    Returns how many runs it had. An interruption leaves the routine ARCHIVED with what is left; call it again.
-    """
-    found = find_routine(routine)
-    _refuse_delete(found)
-    deleted = 0
-    while batch := _delete_batch(found):
-        deleted += batch
-        if progress is not None:
-            progress(deleted)
-    with editing(found, actor=actor, reason=reason) as edit:
-        _refuse_delete(edit.routine)
-        edit.record(ChangeKind.DELETED, before={"id": found.pk, "runs": deleted})
-        for child in Routine.objects.using(ledger_alias()).filter(parent_id=found.pk).order_by("pk"):
-            Routine.objects.using(ledger_alias()).filter(pk=child.pk).update(parent=None, depth=0)
-            family.move_descendants(child.pk, 0)
-        edit.routine.delete(using=ledger_alias())
-    return deleted
-
-
-def _refuse_delete(routine: Routine) -> None:
-    if routine.status != RoutineStatus.ARCHIVED:
-        raise NotAllowed("status", routine.status, "only an ARCHIVED routine can be deleted: archive it first")
-    active = RoutineRun.objects.using(ledger_alias()).filter(routine_id=routine.pk, status__in=sorted(ACTIVE))
-    if active.exists():
-        raise NotAllowed("runs", routine.name, "it still has a run that is RUNNING: wait for it or cancel it")
-
-
-def _delete_batch(routine: Routine) -> int:
-    runs = RoutineRun.objects.using(ledger_alias())
-    ids = list(runs.filter(routine_id=routine.pk).order_by("id").values_list("pk", flat=True)[:DELETE_BATCH])
-    with transaction.atomic(using=ledger_alias()):
-        runs.filter(pk__in=ids).delete()
-    return len(ids)

@@ -19,8 +19,9 @@ from uuid import UUID
 from django.db.models import Q
 
 from routines_app.core.durations import parse_duration
+from routines_app.core.holding import HELD_AS
 from routines_app.core.keys import EPOCH
-from routines_app.core.words import RoutineStatus, Source
+from routines_app.core.words import Source
 from routines_app.models import ChangeKind, Routine, RoutineRun, ScheduleChange
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
@@ -104,12 +105,11 @@ class Story:
     @property
     def held(self) -> bool:
         """Whether its next slot waits for somebody: the end of a pause, a reset, the chain before it."""
-        waits = self.routine.status in (RoutineStatus.PAUSED, RoutineStatus.PARKED)
-        return waits or self.routine.state.next_source == Source.CATCHING_UP
+        return self.routine.status in HELD_AS or self.routine.state.next_source == Source.CATCHING_UP
 
 
 def audit(since: datetime | timedelta | str | int = "24h", *, now: datetime | None = None) -> Audit:
-    """Audit every routine from `since`, a moment or how far to look back, to a minute ago."""
+    """Audit every routine from `since`, a moment or how far to look back, to `LATE` ago."""
     now = now or clock.now()
     if not isinstance(since, datetime):
         since = now - timedelta(milliseconds=parse_duration(since, field="since"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from routines_app.core.errors import RoutineError
 from routines_app.core.triggers import CronTrigger, slots_between
-from routines_app.core.words import Reason, RunStatus, Source, TriggerKind
+from routines_app.core.words import BASELINES, Reason, RunStatus, Source, TriggerKind
 from routines_app.models import ChangeKind
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MOST_SLOTS = 200_000  # of one schedule: a day of seconds fits twice
 # Moments that are none of the cron's own: a hint or a clamp chose them.
 _MOVED = frozenset({Source.HINT_ONESHOT, Source.HINT_INTERVAL, Source.CLAMPED_MIN, Source.CLAMPED_MAX})
 
-_ACCOUNTED = frozenset({Source.BASELINE_CRON, Source.BASELINE_INTERVAL, Source.ENDED, Source.ARCHIVED, Source.MANUAL})
+_ACCOUNTED = BASELINES | {Source.ENDED, Source.ARCHIVED, Source.MANUAL}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from routines_app.core.errors import InvalidValue, NotAllowed
 from routines_app.core.keys import backfill_key
 from routines_app.core.triggers import INSTANT, IntervalTrigger, ManualTrigger, Trigger, slots_between
-from routines_app.core.words import ConcurrencyPolicy, RoutineStatus, RunTrigger
-from routines_app.models import Routine, RoutineRun
+from routines_app.core.words import ConcurrencyPolicy, RunTrigger
+from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.planning import trigger_of
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.checking.rules import moment
-from routines_app.verbs.editing import Edit, editing
+from routines_app.verbs.editing import Edit, editing, refuse_archived
 
 MAX_SLOTS = 10_000  # one batch; more is asked for in several
 
@@ -37,8 +37,7 @@ def backfill(routine: RoutineRef, start: datetime, end: datetime, *, actor: str 
 
 
 def _refuse(edit: Edit, end: datetime) -> None:
-    if edit.routine.status == RoutineStatus.ARCHIVED:
-        raise NotAllowed("status", edit.routine.status, "an archived routine does not run any more")
+    refuse_archived(edit.routine, "does not run any more")
     if edit.routine.concurrency_policy == ConcurrencyPolicy.REPLACE:
         raise NotAllowed("concurrency_policy", "REPLACE", "the runs of a backfill would replace each other")
     if end > edit.now:
@@ -64,13 +63,10 @@ def _from(trigger: Trigger, start: datetime) -> Trigger:
 
 
 def _run(edit: Edit, slot: datetime, batch: str) -> RoutineRun:
-    routine: Routine = edit.routine
-    return RoutineRun(
-        routine=routine,
+    routine = edit.routine
+    return RoutineRun.of(
+        routine,
         trigger=RunTrigger.BACKFILL,
-        task=routine.task,
-        queue=routine.queue,
-        timeout_ms=routine.timeout_ms,
         pool_id=routine.pool_id,
         scheduled_for=slot,
         eligible_at=edit.now,

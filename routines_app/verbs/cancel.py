@@ -20,7 +20,7 @@ from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.ledger.locks import lock_state
 from routines_app.verbs.checking.lookup import RunRef, find_run
-from routines_app.verbs.editing import REASON
+from routines_app.verbs.editing import REASON, follow
 
 
 def cancel_run(run: RunRef, *, reason: str = "", actor: str = "") -> RoutineRun:
@@ -36,7 +36,11 @@ def cancel_run(run: RunRef, *, reason: str = "", actor: str = "") -> RoutineRun:
         if not end_pending(found.routine_id, [found.pk], Reason.CANCELLED, now, said):
             _ask_to_stop(found, now, said)
         on_commit(wake_beats)
-    return _followed(run, find_run(found.pk))
+    ended = find_run(found.pk)
+    if not isinstance(run, RoutineRun):
+        return ended
+    follow(run, ended)
+    return run
 
 
 def _said(reason: str, actor: str) -> str:
@@ -56,12 +60,3 @@ def _ask_to_stop(run: RoutineRun, now: datetime, said: str) -> None:
         runs.filter(status=RunStatus.RUNNING).update(error=said)
     # Also when it was asked before: a watchdog that missed the first message gets another.
     on_commit(lambda: stop_runs([run.pk]))
-
-
-def _followed(theirs: RunRef, ours: RoutineRun) -> RoutineRun:
-    """Bring the caller's instance up to date."""
-    if not isinstance(theirs, RoutineRun):
-        return ours
-    for field in RoutineRun._meta.concrete_fields:
-        setattr(theirs, field.attname, getattr(ours, field.attname))
-    return theirs

@@ -9,7 +9,7 @@ from routines_app.core.triggers import Trigger
 from routines_app.core.words import TriggerKind
 from routines_app.models import Routine, RoutineState
 from routines_app.protocol.plan import planning
-from routines_app.protocol.plan.pausing import last_left_behind
+from routines_app.protocol.plan.leaving import last_left_behind
 from routines_app.verbs.update import kept_last_slot
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Model
 
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.errors import NotAllowed
@@ -22,8 +23,9 @@ from routines_app.protocol.record import changes
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.checking.rules import Text
 
-ACTOR = Text(longest=255)
+ACTOR = Text(longest=changes.LONGEST_ACTOR)
 REASON = Text(longest=2_000, lines=True)
+BEAT = "beat"  # the actor, where no person is
 
 
 @dataclass(kw_only=True)
@@ -70,7 +72,8 @@ def editing(ref: RoutineRef, *, actor: object = "", reason: str = "") -> Iterato
         yield Edit(routine=routine, state=state, now=clock.now(), actor=actor, reason=reason)
         on_commit(wake_beats)
     if isinstance(ref, Routine):
-        _follow(ref, routine)
+        follow(ref, routine)  # or its next edit would be taken for a stale one
+        ref.state = routine.state
 
 
 def refuse_move(routine: Routine, to: RoutineStatus, verb: str, expected: str) -> None:
@@ -79,8 +82,12 @@ def refuse_move(routine: Routine, to: RoutineStatus, verb: str, expected: str) -
         raise NotAllowed("status", routine.status, f"{verb} needs a routine that is {expected}")
 
 
-def _follow(theirs: Routine, ours: Routine) -> None:
-    """Bring the caller's instance up to date, so that its next edit is not taken for a stale one."""
-    for field in Routine._meta.concrete_fields:
+def refuse_archived(routine: Routine, why: str) -> None:
+    if routine.status == RoutineStatus.ARCHIVED:
+        raise NotAllowed("status", routine.status, f"an archived routine {why}")
+
+
+def follow(theirs: Model, ours: Model) -> None:
+    """Bring the caller's instance up to date."""
+    for field in ours._meta.concrete_fields:
         setattr(theirs, field.attname, getattr(ours, field.attname))
-    theirs.state = ours.state

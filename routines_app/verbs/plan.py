@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +14,7 @@ from routines_app.core.words import RoutineStatus, Source
 from routines_app.models import RoutineState
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.planning import anchor_of, plan_from_now, plan_state
+from routines_app.protocol.plan.planning import anchor_of, awake, awake_plan_state, plan_from_now
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.checking.rules import SECOND, YEAR, Duration, Integer, moment
 
@@ -90,7 +89,7 @@ def _push(heap: list[_Entry], fires: Iterator[PlannedFire]) -> None:
 
 def _fires(state: RoutineState, now: datetime, until: datetime) -> Iterator[PlannedFire]:
     """One routine's fires from its next one on, as the governor would plan them one after another."""
-    routine, plan = state.routine, replace(plan_state(state.routine, state), status=RoutineStatus.ACTIVE)
+    routine, plan = state.routine, awake_plan_state(state.routine, state)
     anchor, at, source = _next(state)
     while at is not None and at <= until:
         yield PlannedFire(slot=at, name=routine.name, routine_id=routine.pk, source=source)
@@ -106,9 +105,7 @@ def _next(state: RoutineState) -> tuple[datetime, datetime | None, Source]:
     routine = state.routine
     if routine.status != RoutineStatus.PAUSED or routine.paused_until is None:
         return anchor_of(routine, state), state.next_slot, Source(state.next_source)
-    awake = copy(routine)
-    awake.status, awake.paused_until = RoutineStatus.ACTIVE, None
-    anchor, planned = plan_from_now(awake, state, routine.paused_until - INSTANT)
+    anchor, planned = plan_from_now(awake(routine), state, routine.paused_until - INSTANT)
     return anchor or anchor_of(routine, state), planned.next_run_at, planned.source
 
 

@@ -6,18 +6,17 @@ from collections.abc import Callable
 
 from django.db.models import Q
 
-from routines_app.core.words import Reason, RoutineStatus, Source, TriggerKind
+from routines_app.core.holding import HELD_SINCE
+from routines_app.core.words import RoutineStatus, Source, TriggerKind
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.held import release_held_runs
-from routines_app.protocol.plan.pausing import leave_behind, plan_slots
-from routines_app.protocol.plan.planning import fingerprint_of
-from routines_app.protocol.plan.unfired import skip_passed_over
+from routines_app.protocol.plan.leaving import change_plan, plan_unless_due
+from routines_app.protocol.plan.planning import fingerprint_of, plan_slots
 from routines_app.verbs.checking.lookup import RoutineRef
-from routines_app.verbs.editing import Edit, editing
+from routines_app.verbs.editing import BEAT, Edit, editing
 
 READ_AT_ONCE = 1_000
-SLEPT = {Source.PAUSED: Reason.PAUSED, Source.PARKED: Reason.PARKED}
 
 
 def replan_changed(*, force: bool = False, progress: Callable[[int], None] | None = None) -> int:
@@ -36,7 +35,7 @@ def replan_changed(*, force: bool = False, progress: Callable[[int], None] | Non
 def replan_forgotten() -> int:
     """Plan ACTIVE routines that nobody would ever look at: created, or woken up, behind the service's back."""
     asleep = Q(state__next_run_at=None)
-    for_a_status = Q(state__next_source__in=[Source.ARCHIVED, Source.PARKED, Source.PAUSED])
+    for_a_status = Q(state__next_source__in=[Source.ARCHIVED, *HELD_SINCE])
     for_no_trigger = Q(state__next_source=Source.MANUAL) & ~Q(trigger_kind=TriggerKind.MANUAL)
     forgotten = (
         Routine.objects.using(ledger_alias())
@@ -47,7 +46,7 @@ def replan_forgotten() -> int:
 
 
 def _plan_forgotten(routine_id: int) -> bool:
-    with editing(routine_id, actor="beat", reason="it had no plan") as edit:
+    with editing(routine_id, actor=BEAT, reason="it had no plan") as edit:
         return _replan(edit)
 
 
@@ -61,16 +60,14 @@ def replan_routine(routine: RoutineRef, *, actor: str = "", reason: str = "") ->
 def _replan(edit: Edit) -> bool:
     """Whether there was anything to do."""
     routine, state = edit.routine, edit.state
-    known = state.fingerprint == fingerprint_of(routine)
     before = {"next_slot": state.next_slot}
     if _was_woken_by_hand(edit):
-        leave_behind(routine, state, edit.now, SLEPT.get(Source(state.next_source), Reason.SUPERSEDED))
-        release_held_runs(routine, edit.now)
-    elif known and state.next_slot is not None and state.next_slot <= edit.now:
+        slept = HELD_SINCE[Source(state.next_source)]
+        change_plan(routine, state, edit.now, slept, lambda: release_held_runs(routine, edit.now))
+    elif state.fingerprint != fingerprint_of(routine):
+        plan_slots(routine, state, edit.now)
+    elif not plan_unless_due(routine, state, edit.now):
         return False  # the plan is right, a slot is due: the claim fires it, or the chain before it is still going on
-    elif known:
-        skip_passed_over(routine, state, edit.now)
-    plan_slots(routine, state, edit.now)
     edit.save_state()
     edit.record(ChangeKind.REPLANNED, before=before, after={"next_slot": state.next_slot})
     return True
@@ -81,5 +78,5 @@ def _was_woken_by_hand(edit: Edit) -> bool:
 
     The slots since then are accounted for like those of a pause.
     """
-    asleep = edit.state.next_run_at is None and edit.state.next_source in SLEPT
+    asleep = edit.state.next_run_at is None and edit.state.next_source in HELD_SINCE
     return asleep and edit.routine.status == RoutineStatus.ACTIVE

@@ -6,7 +6,7 @@ from routines_app.core.errors import NotAllowed
 from routines_app.core.words import Reason, RoutineStatus
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.plan.held import release_held_runs
-from routines_app.protocol.plan.pausing import leave_behind, plan_slots
+from routines_app.protocol.plan.leaving import change_plan, plan_unless_due
 from routines_app.protocol.plan.unfired import skip_passed_over
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.editing import Edit, editing
@@ -26,13 +26,17 @@ def _reset(edit: Edit) -> None:
     before = {"status": routine.status, "pause_reason": routine.pause_reason, "failure_count": state.failure_count}
     state.failure_count = 0
     if routine.status == RoutineStatus.PARKED:
-        leave_behind(routine, state, edit.now, Reason.PARKED)
-        routine.status, routine.pause_reason = RoutineStatus.ACTIVE, ""
-        edit.save_routine("status", "pause_reason")
-        release_held_runs(routine, edit.now)
-    # A due slot of an ACTIVE routine stays due: the claim fires it and plans the next without back-off.
-    if state.next_slot is None or state.next_slot > edit.now:
-        skip_passed_over(routine, state, edit.now)
-        plan_slots(routine, state, edit.now)
+        change_plan(routine, state, edit.now, Reason.PARKED, lambda: _wake(edit))
+    else:  # a slot that is due stays due: the claim fires it and plans the next without back-off
+        plan_unless_due(routine, state, edit.now)
     edit.save_state()
     edit.record(ChangeKind.RESET, before=before, after={"status": routine.status, "failure_count": 0})
+
+
+def _wake(edit: Edit) -> None:
+    routine = edit.routine
+    routine.status, routine.pause_reason = RoutineStatus.ACTIVE, ""
+    edit.save_routine("status", "pause_reason")
+    release_held_runs(routine, edit.now)
+    # Only after an edit by plain SQL are there any left: slots of the new cron that nobody has planned.
+    skip_passed_over(routine, edit.state, edit.now)

@@ -11,20 +11,18 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from routines_app.core.errors import NotAllowed, StaleVersion
-from routines_app.core.words import Reason, RoutineStatus, TriggerKind
+from routines_app.core.errors import StaleVersion
+from routines_app.core.words import Reason, TriggerKind
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.pausing import leave_behind, plan_slots
+from routines_app.protocol.plan.leaving import change_plan
 from routines_app.verbs import family
 from routines_app.verbs.checking.known_tasks import known_task
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.checking.rules import Integer
 from routines_app.verbs.checking.validation import SCHEDULE_FIELDS, clean_changes, refuse_declared
 from routines_app.verbs.create import refuse_duplicate
-from routines_app.verbs.editing import Edit, editing
-
-LEFT_BEHIND = {RoutineStatus.PAUSED: Reason.PAUSED, RoutineStatus.PARKED: Reason.PARKED}
+from routines_app.verbs.editing import Edit, editing, refuse_archived
 
 
 def update_routine(
@@ -51,7 +49,7 @@ def apply_changes(
     expected = _expected_version(ref, version)
     with editing(ref, actor=actor, reason=reason) as edit:
         _refuse_stale(edit.routine, expected)
-        _refuse_archived(edit.routine)
+        refuse_archived(edit.routine, "cannot be changed; create a new one")
         changes = clean_changes(edit.routine, values)
         if changes and not from_code:
             _refuse_if_declared(edit.routine, changes)
@@ -71,39 +69,37 @@ def _refuse_stale(routine: Routine, expected: int | None) -> None:
         raise StaleVersion("version", expected, f"{routine.name} is at version {routine.version}: read it again")
 
 
-def _refuse_archived(routine: Routine) -> None:
-    if routine.status == RoutineStatus.ARCHIVED:
-        raise NotAllowed("status", routine.status, "an archived routine cannot be changed; create a new one")
-
-
 def _refuse_if_declared(routine: Routine, changes: dict[str, Any]) -> None:
     if routine.is_declared_in_code:
         refuse_declared(routine, changes)
 
 
 def _write(edit: Edit, changes: dict[str, Any]) -> None:
-    routine, state = edit.routine, edit.state
+    routine = edit.routine
     if "name" in changes:
         refuse_duplicate(changes["name"])
     if "parent" in changes:
         changes = changes | {"depth": family.depth_under(routine, changes["parent"])}
     before = {field: getattr(routine, field) for field in changes}
-    reschedules = not SCHEDULE_FIELDS.isdisjoint(changes)
-    if reschedules:
-        leave_behind(routine, state, edit.now, owed_reason(routine, Reason.SUPERSEDED))
-    for field, value in changes.items():
-        setattr(routine, field, value)
-    _save(edit, changes)
-    if "depth" in changes:
-        family.move_descendants(routine.pk, routine.depth)
-    if reschedules:
-        _reschedule(edit)
+    if SCHEDULE_FIELDS.isdisjoint(changes):
+        _set(edit, changes)
+    else:
+        change_plan(routine, edit.state, edit.now, Reason.SUPERSEDED, lambda: _set_schedule(edit, changes))
+        edit.save_state()
     edit.record(ChangeKind.UPDATED, before=before, after=changes)
 
 
-def owed_reason(routine: Routine, otherwise: Reason) -> Reason:
-    """Why slots that are owed will not fire: what kept them from firing so far counts first."""
-    return LEFT_BEHIND.get(RoutineStatus(routine.status), otherwise)
+def _set(edit: Edit, changes: dict[str, Any]) -> None:
+    for field, value in changes.items():
+        setattr(edit.routine, field, value)
+    _save(edit, changes)
+    if "depth" in changes:
+        family.move_descendants(edit.routine.pk, edit.routine.depth)
+
+
+def _set_schedule(edit: Edit, changes: dict[str, Any]) -> None:
+    _set(edit, changes)
+    edit.state.last_slot = kept_last_slot(edit.routine.trigger_kind, edit.routine.start_at, edit.state.last_slot)
 
 
 def _save(edit: Edit, changes: dict[str, Any]) -> None:
@@ -120,13 +116,6 @@ def _save(edit: Edit, changes: dict[str, Any]) -> None:
     if not won:
         raise StaleVersion("version", routine.version, f"{routine.name} was changed meanwhile: read it again")
     routine.version += 1
-
-
-def _reschedule(edit: Edit) -> None:
-    routine, state = edit.routine, edit.state
-    state.last_slot = kept_last_slot(routine.trigger_kind, routine.start_at, state.last_slot)
-    plan_slots(routine, state, edit.now)
-    edit.save_state()
 
 
 def kept_last_slot(trigger_kind: str, start_at: datetime | None, last_slot: datetime | None) -> datetime | None:

@@ -13,7 +13,7 @@ from routines_app.core.words import RoutineStatus, Source
 from routines_app.models import ChangeKind, Routine, RoutineState, ScheduleChange
 from routines_app.protocol.claim.due import DueRow, NewState
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.pausing import end_pause
+from routines_app.protocol.plan.pause import end_pause
 from routines_app.protocol.record import changes
 from routines_app.protocol.record.events import emit
 

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from routines_app.core.transitions import ACTIVE
-from routines_app.core.words import Source, TriggerKind
+from routines_app.core.words import BASELINE, Source, TriggerKind
 from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import lock_free_states
@@ -51,8 +51,14 @@ def between_chains() -> QuerySet[RoutineState]:
 
 
 def _look_again(states: QuerySet[RoutineState], now: datetime) -> int:
-    ended = states.filter(next_slot=None).update(next_run_at=None, next_source=Source.ENDED)
-    cron = states.filter(routine__trigger_kind=TriggerKind.CRON)
-    woken = cron.update(next_run_at=now, next_source=Source.BASELINE_CRON)
-    # Whatever is left counts by intervals: the routine's own, or a hint's.
-    return ended + woken + states.update(next_run_at=now, next_source=Source.BASELINE_INTERVAL)
+    looked_at = states.filter(next_slot=None).update(next_run_at=None, next_source=Source.ENDED)
+    for kind in TriggerKind:
+        of_kind = states.filter(routine__trigger_kind=kind)
+        looked_at += of_kind.update(next_run_at=now, next_source=_counted_by(kind))
+    # Plain SQL can store a kind that is none: it is left to the claim, which parks the routine with that reason.
+    return looked_at + states.update(next_run_at=now, next_source=Source.BASELINE_INTERVAL)
+
+
+def _counted_by(kind: TriggerKind) -> Source:
+    """What the slots come from: the trigger, or the interval of a MANUAL routine's hint."""
+    return BASELINE[kind] or Source.BASELINE_INTERVAL

@@ -1,4 +1,9 @@
-"""When a routine is looked at next, and what becomes of slots that a plan leaves behind.
+"""When a routine is looked at next, and what becomes of slots that will not fire any more.
 
-From the rows to the governor in `core` and back. Nothing here starts, sends or ends a run.
+* `planning`: from a routine and its state to the core's plan, and back into the state. No database.
+* `leaving`: the whole move of a schedule to another plan, and to none.
+* `pause`: the end of a pause. `held`: runs that a pause or a parking holds back.
+* `unfired`: the slots that all of these leave behind, counted and written as SKIPPED.
+
+Whoever calls has locked the routine's state. Slots that fire are the claim's; nothing here makes a run that will run.
 """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, assert_never
 
+from routines_app.core.errors import InvalidValue
 from routines_app.core.fingerprint import schedule_fingerprint
 from routines_app.core.governor import Plan, PlanState, plan_next
 from routines_app.core.triggers import CronTrigger, IntervalTrigger, ManualTrigger, Trigger, next_slot
@@ -40,7 +42,7 @@ class Schedule(Protocol):
     def created_at(self) -> datetime: ...
 
 
-class Progress(Protocol):
+class ScheduleState(Protocol):
     """The fields of a routine's state that a plan depends on."""
 
     @property
@@ -55,9 +57,9 @@ class Progress(Protocol):
     def hint_expires_at(self) -> datetime | None: ...
 
 
-def trigger_of(routine: Schedule, state: Progress) -> Trigger:
+def trigger_of(routine: Schedule, state: ScheduleState) -> Trigger:
     """The routine's trigger; an interval counts on from its anchor."""
-    match routine.trigger_kind:
+    match kind_of(routine):
         case TriggerKind.CRON:
             return CronTrigger(
                 expression=routine.cron,
@@ -65,23 +67,39 @@ def trigger_of(routine: Schedule, state: Progress) -> Trigger:
                 start_at=routine.start_at,
                 end_at=routine.end_at,
             )
-        case TriggerKind.INTERVAL if routine.interval_ms is not None:
+        case TriggerKind.INTERVAL:
             return IntervalTrigger(
-                interval_ms=routine.interval_ms,
+                interval_ms=_interval_of(routine),
                 anchor=anchor_of(routine, state),
                 start_at=routine.start_at,
                 end_at=routine.end_at,
             )
-        case _:
+        case TriggerKind.MANUAL:
             return ManualTrigger()
+        case untaught:
+            assert_never(untaught)
 
 
-def anchor_of(routine: Schedule, state: Progress) -> datetime:
+def kind_of(routine: Schedule) -> TriggerKind:
+    """What kind of trigger the routine has; plain SQL can store words that are none."""
+    try:
+        return TriggerKind(routine.trigger_kind)
+    except ValueError:
+        raise InvalidValue("trigger_kind", routine.trigger_kind, f"it is none of {', '.join(TriggerKind)}") from None
+
+
+def _interval_of(routine: Schedule) -> int:
+    if routine.interval_ms is None:
+        raise InvalidValue("interval_ms", None, "an INTERVAL routine needs one")
+    return routine.interval_ms
+
+
+def anchor_of(routine: Schedule, state: ScheduleState) -> datetime:
     """What slots are counted from: the last one, else the start, else the creation."""
     return state.last_slot or routine.start_at or routine.created_at
 
 
-def plan_state(routine: Schedule, state: Progress) -> PlanState:
+def plan_state(routine: Schedule, state: ScheduleState) -> PlanState:
     """What the governor needs to know."""
     return PlanState(
         trigger=trigger_of(routine, state),
@@ -94,6 +112,11 @@ def plan_state(routine: Schedule, state: Progress) -> PlanState:
         hint_next_at=state.hint_next_at,
         hint_expires_at=state.hint_expires_at,
     )
+
+
+def awake_plan_state(routine: Schedule, state: ScheduleState) -> PlanState:
+    """The same as if the routine were ACTIVE: what its schedule says while it is paused or parked."""
+    return replace(plan_state(routine, state), status=RoutineStatus.ACTIVE, paused_until=None)
 
 
 def fingerprint_of(routine: Schedule) -> str:
@@ -110,15 +133,30 @@ def fingerprint_of(routine: Schedule) -> str:
     )
 
 
-def fault_of(routine: Schedule, state: Progress, now: datetime) -> Exception | None:
+def fault_of(routine: Schedule, state: ScheduleState, now: datetime) -> Exception | None:
     """Why the schedule cannot be computed: plain SQL can store anything, and a zone may leave the tz database."""
     try:
-        plan = replace(plan_state(routine, state), status=RoutineStatus.ACTIVE, paused_until=None)
+        plan = awake_plan_state(routine, state)
         next_slot(plan.trigger, now)
         plan_next(plan, now, anchor_of(routine, state))
     except (ArithmeticError, ValueError) as error:
         return error
     return None
+
+
+def plan_slots(routine: Routine, state: RoutineState, now: datetime) -> None:
+    """Plan the slots from now on, also those of a routine that is not ACTIVE and will not be looked at for them."""
+    replan(awake(routine), state, now)
+    state.release_policy, state.release_until, state.open_skip = "", None, None
+    if routine.status != RoutineStatus.ACTIVE:
+        replan(routine, state, now)
+
+
+def awake(routine: Routine) -> Routine:
+    """A copy of the routine that nothing holds back."""
+    found = copy(routine)
+    found.status, found.paused_until = RoutineStatus.ACTIVE, None
+    return found
 
 
 def replan(routine: Routine, state: RoutineState, now: datetime) -> None:
@@ -136,22 +174,28 @@ def replan(routine: Routine, state: RoutineState, now: datetime) -> None:
     state.next_source = plan.source
 
 
-def plan_from_now(routine: Schedule, state: Progress, now: datetime) -> tuple[datetime | None, Plan]:
+def plan_from_now(routine: Schedule, state: ScheduleState, now: datetime) -> tuple[datetime | None, Plan]:
     """The plan when slots up to now are left behind, and the anchor that it counts from."""
     if routine.status != RoutineStatus.ACTIVE:
-        return state.last_slot, plan_next(plan_state(routine, state), now, anchor_of(routine, state))
-    anchor = _anchor_from_now(routine, state, now)
+        return state.last_slot, _plan_asleep(routine, now)
+    plan = plan_state(routine, state)
+    anchor = _anchor_from_now(plan.trigger, state, now)
     # Without an anchor the schedule has not begun: its first slot is the start itself.
     counted_from = now if anchor is None else anchor
-    return anchor, plan_next(plan_state(routine, state), now, counted_from)
+    return anchor, plan_next(plan, now, counted_from)
 
 
-def _anchor_from_now(routine: Schedule, state: Progress, now: datetime) -> datetime | None:
+def _plan_asleep(routine: Schedule, now: datetime) -> Plan:
+    """The status decides alone: a schedule that cannot be computed can still be paused, parked and archived."""
+    status = RoutineStatus(routine.status)
+    return plan_next(PlanState(trigger=ManualTrigger(), status=status, paused_until=routine.paused_until), now, now)
+
+
+def _anchor_from_now(trigger: Trigger, state: ScheduleState, now: datetime) -> datetime | None:
     """The last slot that is not in the future: intervals keep their grid, cron looks after now."""
-    if routine.trigger_kind == TriggerKind.INTERVAL and routine.interval_ms is not None:
-        anchor = anchor_of(routine, state)
-        if anchor > now:
+    if isinstance(trigger, IntervalTrigger):
+        if trigger.anchor > now:
             return state.last_slot
-        interval = timedelta(milliseconds=routine.interval_ms)
-        return anchor + (now - anchor) // interval * interval
+        interval = timedelta(milliseconds=trigger.interval_ms)
+        return trigger.anchor + (now - trigger.anchor) // interval * interval
     return now if state.last_slot is None else max(now, state.last_slot)

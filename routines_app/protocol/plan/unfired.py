@@ -17,27 +17,25 @@ from routines_app.core.keys import slot_key
 from routines_app.core.triggers import INSTANT, CronTrigger, Span, count_between, next_slot
 from routines_app.core.words import (
     ASLEEP,
+    BASELINE,
     CatchUpPolicy,
     Reason,
-    RoutineStatus,
     RunStatus,
     RunTrigger,
     Source,
-    TriggerKind,
 )
 from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.planning import anchor_of, plan_state
+from routines_app.protocol.plan.planning import anchor_of, awake_plan_state, kind_of, plan_state
 from routines_app.protocol.record.events import tell
 
-BASELINE = {TriggerKind.CRON: Source.BASELINE_CRON, TriggerKind.INTERVAL: Source.BASELINE_INTERVAL}
 OVERWRITTEN = ASLEEP | {Source.PAUSED}
 KEEP_NOTHING = CatchUp(policy=CatchUpPolicy.SKIP, grace_ms=0)
 
 
 def baseline_source(routine: Routine) -> Source:
     """The source of a plan that follows the routine's own trigger; a MANUAL one has slots only by hints."""
-    return BASELINE.get(TriggerKind(routine.trigger_kind), Source.HINT_INTERVAL)
+    return BASELINE[kind_of(routine)] or Source.HINT_INTERVAL
 
 
 def unfired(routine: Routine, state: RoutineState, until: datetime) -> Span | None:
@@ -111,12 +109,10 @@ def skip_planned(routine: Routine, state: RoutineState, until: datetime, reason:
 def _left_over(routine: Routine, state: RoutineState, until: datetime) -> Firing | None:
     if state.next_slot is None or state.next_slot > until:
         return None
-    plan = replace(plan_state(routine, state), status=RoutineStatus.ACTIVE, paused_until=None)
-    anchor = anchor_of(routine, state)
     due = Due(
-        plan=plan,
+        plan=awake_plan_state(routine, state),
         rule=KEEP_NOTHING,
-        last_slot=anchor,
+        last_slot=anchor_of(routine, state),
         next_slot=state.next_slot,
         source=source_of(routine, state),
     )
@@ -154,24 +150,23 @@ def _write(
 ) -> list[RoutineRun]:
     following = [span.first for span in spans[1:]] + [state.next_slot]
     runs = [
-        _skipped(routine, span, next_planned, reason, now) for span, next_planned in zip(spans, following, strict=True)
+        _skipped(routine, span, next_planned, reason, now, source)
+        for span, next_planned in zip(spans, following, strict=True)
     ]
-    for run in runs:
-        run.source = "" if source is None else source.value
     RoutineRun.objects.using(ledger_alias()).bulk_create(runs, ignore_conflicts=True)
     tell(runs)
     return runs
 
 
-def _skipped(routine: Routine, span: Span, next_planned: datetime | None, reason: Reason, now: datetime) -> RoutineRun:
-    return RoutineRun(
-        routine=routine,
+def _skipped(
+    routine: Routine, span: Span, next_planned: datetime | None, reason: Reason, now: datetime, source: Source | None
+) -> RoutineRun:
+    return RoutineRun.of(
+        routine,
         status=RunStatus.SKIPPED.value,
         reason=reason,
         trigger=RunTrigger.SCHEDULE,
-        task=routine.task,
-        queue=routine.queue,
-        timeout_ms=routine.timeout_ms,
+        source="" if source is None else source.value,
         scheduled_for=span.first,
         scheduled_until=span.last if span.count > 1 else None,
         occurrences=span.count,

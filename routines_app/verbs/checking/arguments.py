@@ -7,6 +7,7 @@ from typing import Any
 
 from routines_app.conf import get_settings
 from routines_app.core.errors import InvalidValue
+from routines_app.verbs.checking.rules import is_storable
 
 MAX_NESTING = 50  # deeper than any real argument; keeps encoders away from their recursion limit
 _STORABLE = "JSON values only: text, finite numbers, true, false, null, lists and objects with text keys"
@@ -66,5 +67,5 @@ def _check(field: str, value: Any, levels: int) -> None:
 
 
 def _check_text(field: str, text: str) -> None:
-    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+    if not is_storable(text):
         raise InvalidValue(field, text, "text without NUL characters and lone surrogates: databases refuse them")

@@ -8,6 +8,7 @@ from typing import Any
 from routines_app.core.errors import InvalidValue, NotFound
 from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.verbs.checking.rules import is_storable
 
 LARGEST_ID = 2**63 - 1  # beyond it a database raises instead of finding nothing
 
@@ -47,7 +48,7 @@ def _by(ref: Any, field: str, model: type[Routine] | type[Pool]) -> dict[str, An
         return {"pk": ref.pk}
     if isinstance(ref, int) and not isinstance(ref, bool) and abs(ref) <= LARGEST_ID:
         return {"pk": ref}
-    if isinstance(ref, str) and "\x00" not in ref and not any("\ud800" <= c <= "\udfff" for c in ref):
+    if isinstance(ref, str) and is_storable(ref):
         return {"name": ref}
     raise InvalidValue(field, ref, f"give a {model.__name__}, its id or its name")
 

@@ -39,14 +39,17 @@ class Text:
         wanted = f"text of at most {self.longest} characters" + (", not empty" if self.required else "")
         if not isinstance(value, str) or len(value) > self.longest or (self.required and not value.strip()):
             raise InvalidValue(field, value, f"give {wanted}")
-        if not all(self._is_storable(character) for character in value):
+        if not is_storable(value) or not all(self._is_printable(character) for character in value):
             raise InvalidValue(field, value, f"give {wanted}, without control characters or lone surrogates")
         return value if self.lines else value.strip()
 
-    def _is_storable(self, character: str) -> bool:
-        if self.lines and character in "\n\r\t":
-            return True
-        return character >= " " and character != "\x7f" and not "\ud800" <= character <= "\udfff"
+    def _is_printable(self, character: str) -> bool:
+        return (self.lines and character in "\n\r\t") or (character >= " " and character != "\x7f")
+
+
+def is_storable(text: str) -> bool:
+    """Databases refuse NUL characters and lone surrogates."""
+    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,9 @@ from django.utils.timezone import get_default_timezone_name
 from routines_app.conf import get_settings
 from routines_app.core.errors import InvalidValue, NotAllowed
 from routines_app.core.triggers import INSTANT, CronTrigger, next_slot
-from routines_app.core.words import CatchUpPolicy, ConcurrencyPolicy, Priority, TriggerKind
+from routines_app.core.words import TRIGGER_FIELDS, CatchUpPolicy, ConcurrencyPolicy, Priority, TriggerKind
 from routines_app.models import Routine
+from routines_app.protocol.plan.planning import kind_of
 from routines_app.verbs.checking import arguments, rules
 from routines_app.verbs.checking.known_tasks import known_task
 from routines_app.verbs.checking.lookup import find_pool, find_routine
@@ -70,7 +71,13 @@ FIELDS: dict[str, Rule] = {
     "max_interval_ms": Maybe(INTERVAL),
     "keep_result": rules.flag,
 }
-TRIGGER_FIELDS = ("trigger_kind", "cron", "interval_ms")
+# What a kind of trigger takes its slots from, and how a caller who asks for the kind gives it.
+OWN_FIELD = {TriggerKind.CRON: "cron", TriggerKind.INTERVAL: "interval_ms", TriggerKind.MANUAL: None}
+NEEDED = {
+    TriggerKind.CRON: "give cron",
+    TriggerKind.INTERVAL: "give every",
+    TriggerKind.MANUAL: "give neither cron nor every",
+}
 # What moves slots: a change of one of these makes a new plan.
 SCHEDULE_FIELDS = frozenset({*TRIGGER_FIELDS, "timezone", "start_at", "end_at", "min_interval_ms", "max_interval_ms"})
 # What the code says about a routine that is declared in code; it can only be changed there.
@@ -169,10 +176,9 @@ def _trigger(given: dict[str, Any], routine: Routine, interval_field: str) -> di
 
 def _kept_trigger(given: dict[str, Any], routine: Routine) -> dict[str, Any]:
     """Nothing new is given: what the routine has stays, unless it was emptied or MANUAL is asked for."""
-    kind = TriggerKind(routine.trigger_kind)
-    own_field = {TriggerKind.CRON: "cron", TriggerKind.INTERVAL: "interval_ms"}.get(kind)
+    kind = kind_of(routine)
     asked = str(given.get("trigger_kind") or "").upper()
-    if own_field in given or asked == TriggerKind.MANUAL:
+    if OWN_FIELD[kind] in given or asked == TriggerKind.MANUAL:
         return _trigger_of(TriggerKind.MANUAL)
     return _trigger_of(kind, cron=routine.cron, interval_ms=routine.interval_ms)
 
@@ -186,9 +192,7 @@ def _agreeing(given: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
         return found
     asked = FIELDS["trigger_kind"]("trigger_kind", given["trigger_kind"])
     if asked != found["trigger_kind"]:
-        needed = {TriggerKind.CRON: "give cron", TriggerKind.INTERVAL: "give every"}
-        expected = needed.get(TriggerKind(asked), "give neither cron nor every")
-        raise InvalidValue("trigger_kind", given["trigger_kind"], f"for {asked}, {expected}")
+        raise InvalidValue("trigger_kind", given["trigger_kind"], f"for {asked}, {NEEDED[TriggerKind(asked)]}")
     return found
 
 

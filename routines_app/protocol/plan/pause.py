@@ -13,23 +13,15 @@ same way. Runs that were held because of the pause may go on.
 
 from __future__ import annotations
 
-from copy import copy
 from datetime import datetime
 
 from routines_app.core.triggers import INSTANT
-from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus
+from routines_app.core.words import BASELINES, CatchUpPolicy, Reason, RoutineStatus
 from routines_app.models import ChangeKind, Routine, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.held import release_held_runs
-from routines_app.protocol.plan.planning import fault_of, fingerprint_of, replan
-from routines_app.protocol.plan.unfired import (
-    BASELINE,
-    last_after_skipping,
-    skip_passed_over,
-    skip_planned,
-    skip_unfired,
-    source_of,
-)
+from routines_app.protocol.plan.planning import plan_slots
+from routines_app.protocol.plan.unfired import skip_passed_over, skip_unfired, source_of
 from routines_app.protocol.record import changes
 
 
@@ -68,7 +60,7 @@ def _release_slots(
     if release is CatchUpPolicy.SKIP:
         written = skip_unfired(routine, state, ended_at, Reason.PAUSED, now)
         # Only slots of the schedule itself go on in the same row; the moment of a hint stands alone.
-        state.open_skip = written[-1].pk if written and written[-1].source in BASELINE.values() else None
+        state.open_skip = written[-1].pk if written and written[-1].source in BASELINES else None
     if state.next_slot is not None and state.next_slot <= ended_at:
         state.release_policy, state.release_until = release, ended_at
         state.next_run_at, state.next_source = now, source_of(routine, state)
@@ -79,38 +71,3 @@ def _release_slots(
         return
     skip_passed_over(routine, state, ended_at)
     plan_slots(routine, state, ended_at)
-
-
-def leave_behind(routine: Routine, state: RoutineState, now: datetime, reason: Reason) -> None:
-    """Account for every slot up to now that the plan still owed: a new plan will start after now."""
-    if _is_unknown(routine, state, now):
-        skip_planned(routine, state, now, reason, now)
-        return
-    while skip_unfired(routine, state, now, reason, now):
-        pass
-    skip_passed_over(routine, state, now)
-
-
-def last_left_behind(routine: Routine, state: RoutineState, now: datetime) -> datetime | None:
-    """The last slot as `leave_behind` would leave it, for those who only want to know what an edit will do."""
-    if state.next_slot is None or state.next_slot > now:
-        return state.last_slot
-    return state.next_slot if _is_unknown(routine, state, now) else last_after_skipping(routine, state, now)
-
-
-def _is_unknown(routine: Routine, state: RoutineState, now: datetime) -> bool:
-    """Changed by plain SQL, or not computable (any more): only the planned slot is known to be owed.
-
-    Mending such a routine and archiving it must work.
-    """
-    return state.fingerprint != fingerprint_of(routine) or fault_of(routine, state, now) is not None
-
-
-def plan_slots(routine: Routine, state: RoutineState, now: datetime) -> None:
-    """Plan the slots from now on, also those of a routine that is not ACTIVE and will not be looked at for them."""
-    awake = copy(routine)
-    awake.status, awake.paused_until = RoutineStatus.ACTIVE, None
-    replan(awake, state, now)
-    state.release_policy, state.release_until, state.open_skip = "", None, None
-    if routine.status != RoutineStatus.ACTIVE:
-        replan(routine, state, now)

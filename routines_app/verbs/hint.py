@@ -5,17 +5,15 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from routines_app.core.errors import InvalidValue, NotAllowed
-from routines_app.core.words import RoutineStatus
+from routines_app.core.errors import InvalidValue
 from routines_app.models import ChangeKind, Routine
-from routines_app.protocol.plan.pausing import plan_slots
-from routines_app.protocol.plan.unfired import skip_passed_over
+from routines_app.protocol.plan.leaving import plan_unless_due
 from routines_app.verbs.checking.lookup import RoutineRef
-from routines_app.verbs.checking.rules import DAY, SECOND, Duration, moment
+from routines_app.verbs.checking.rules import SECOND, YEAR, Duration, moment
 from routines_app.verbs.checking.validation import INTERVAL
-from routines_app.verbs.editing import Edit, editing
+from routines_app.verbs.editing import Edit, editing, refuse_archived
 
-TTL = Duration(least=SECOND, most=366 * DAY)
+TTL = Duration(least=SECOND, most=YEAR)
 HINT_FIELDS = ("hint_interval_ms", "hint_next_at", "hint_expires_at", "hint_reason")
 
 
@@ -40,8 +38,7 @@ def clear_hints(routine: RoutineRef, *, actor: str = "", reason: str = "") -> Ro
 def _propose(routine: RoutineRef, hint: dict[str, Any], ttl: Any, reason: str, actor: str) -> Routine:
     ttl_ms = TTL("ttl", ttl)
     with editing(routine, actor=actor, reason=reason) as edit:
-        if edit.routine.status == RoutineStatus.ARCHIVED:
-            raise NotAllowed("status", edit.routine.status, "an archived routine takes no hints")
+        refuse_archived(edit.routine, "takes no hints")
         expires_at = edit.now + timedelta(milliseconds=ttl_ms)
         _refuse_too_late(hint, expires_at)
         _change(edit, hint | {"hint_expires_at": expires_at, "hint_reason": edit.reason}, ChangeKind.HINTED)
@@ -60,8 +57,6 @@ def _change(edit: Edit, values: dict[str, Any], kind: ChangeKind) -> None:
     for field, value in values.items():
         setattr(state, field, value)
     # A slot that is due stays due: the claim fires it and plans the next one with the hints as they are then.
-    if state.next_slot is None or state.next_slot > edit.now:
-        skip_passed_over(edit.routine, state, edit.now)
-        plan_slots(edit.routine, state, edit.now)
+    plan_unless_due(edit.routine, state, edit.now)
     edit.save_state()
     edit.record(kind, before=before, after=values)

@@ -1,0 +1,58 @@
+"""Deleting an archived routine with its history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.db import transaction
+
+from routines_app.core.errors import NotAllowed
+from routines_app.core.transitions import ACTIVE
+from routines_app.core.words import RoutineStatus
+from routines_app.models import ChangeKind, Routine, RoutineRun
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.verbs import family
+from routines_app.verbs.checking.lookup import RoutineRef, find_routine
+from routines_app.verbs.editing import editing
+
+DELETE_BATCH = 1_000  # rows per transaction: short locks, steady progress
+
+
+def delete_routine(
+    routine: RoutineRef, *, progress: Callable[[int], None] | None = None, actor: str = "", reason: str = ""
+) -> int:
+    """Delete an ARCHIVED routine with its history, in batches; `progress` is told how many runs are gone so far.
+
+    Returns how many runs it had. An interruption leaves the routine ARCHIVED with what is left; call it again.
+    """
+    found = find_routine(routine)
+    _refuse_delete(found)
+    deleted = 0
+    while batch := _delete_batch(found):
+        deleted += batch
+        if progress is not None:
+            progress(deleted)
+    with editing(found, actor=actor, reason=reason) as edit:
+        _refuse_delete(edit.routine)
+        edit.record(ChangeKind.DELETED, before={"id": found.pk, "runs": deleted})
+        for child in Routine.objects.using(ledger_alias()).filter(parent_id=found.pk).order_by("pk"):
+            Routine.objects.using(ledger_alias()).filter(pk=child.pk).update(parent=None, depth=0)
+            family.move_descendants(child.pk, 0)
+        edit.routine.delete(using=ledger_alias())
+    return deleted
+
+
+def _refuse_delete(routine: Routine) -> None:
+    if routine.status != RoutineStatus.ARCHIVED:
+        raise NotAllowed("status", routine.status, "only an ARCHIVED routine can be deleted: archive it first")
+    active = RoutineRun.objects.using(ledger_alias()).filter(routine_id=routine.pk, status__in=sorted(ACTIVE))
+    if active.exists():
+        raise NotAllowed("runs", routine.name, "it still has a run that is RUNNING: wait for it or cancel it")
+
+
+def _delete_batch(routine: Routine) -> int:
+    runs = RoutineRun.objects.using(ledger_alias())
+    ids = list(runs.filter(routine_id=routine.pk).order_by("id").values_list("pk", flat=True)[:DELETE_BATCH])
+    with transaction.atomic(using=ledger_alias()):
+        runs.filter(pk__in=ids).delete()
+    return len(ids)

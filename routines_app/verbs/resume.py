@@ -1,0 +1,45 @@
+"""Resuming a paused routine, and what that would release."""
+
+from __future__ import annotations
+
+from routines_app.core.errors import NotAllowed
+from routines_app.core.triggers import Span
+from routines_app.core.words import CatchUpPolicy, RoutineStatus
+from routines_app.models import Routine
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.plan.pause import end_pause
+from routines_app.protocol.plan.planning import fault_of
+from routines_app.protocol.plan.unfired import unfired
+from routines_app.verbs.checking.lookup import RoutineRef, find_routine
+from routines_app.verbs.checking.rules import Word
+from routines_app.verbs.editing import Edit, editing
+
+RELEASE = Word(CatchUpPolicy)
+
+
+def resume_routine(routine: RoutineRef, *, release: str = "SKIP", actor: str = "", reason: str = "") -> Routine:
+    """Let a paused routine fire again. `release` says what happens to the slots of the pause.
+
+    SKIP: they become one SKIPPED row. LAST: the newest of them runs. ALL: each of them runs, oldest first.
+    """
+    policy = CatchUpPolicy(RELEASE("release", release))
+    with editing(routine, actor=actor, reason=reason) as edit:
+        if edit.routine.status != RoutineStatus.PAUSED:
+            raise NotAllowed("status", edit.routine.status, "resume needs a PAUSED routine; reset a PARKED one")
+        _refuse_uncomputable(edit)
+        end_pause(edit.routine, edit.state, edit.now, policy, actor=edit.actor, reason=edit.reason)
+    return edit.routine
+
+
+def _refuse_uncomputable(edit: Edit) -> None:
+    fault = fault_of(edit.routine, edit.state, edit.now)
+    if fault is not None:
+        expected = f"its next fire cannot be computed ({fault}): edit the schedule, then resume it"
+        raise NotAllowed("routine", edit.routine.name, expected)
+
+
+def slots_to_release(routine: RoutineRef) -> Span | None:
+    """The slots that a resume would release now: what a person wants to see before choosing."""
+    found = find_routine(routine)
+    state = getattr(found, "state", None)  # a plain insert may have left it out; the resume makes up for it
+    return None if state is None else unfired(found, state, clock.now())
