@@ -12,7 +12,7 @@ from routines_app.admin.restoring import restored
 from routines_app.admin.task_choices import task_choices
 from routines_app.admin.verb_forms import LocalMomentField
 from routines_app.core.errors import RoutineError
-from routines_app.core.words import TriggerKind
+from routines_app.core.words import TRIGGER_FIELDS, TriggerKind
 from routines_app.models import Routine
 
 OWN_FIELDS = ("change_reason", "read_version")

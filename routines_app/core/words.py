@@ -16,11 +16,7 @@ class TriggerKind(StrEnum):
     MANUAL = "MANUAL"
 
 
-TRIGGER_FIELDS = (
-    "trigger_kind",
-    "cron",
-    "interval_ms",
-)  # a routine's fields that are its trigger: they change together
+TRIGGER_FIELDS = ("trigger_kind", "cron", "interval_ms")  # a routine's trigger: they change together
 
 
 class RoutineStatus(StrEnum):
