@@ -13,7 +13,7 @@ from celery import current_app
 
 from routines_app import service
 from routines_app.beat import loop
-from routines_app.beat.loop import BUSY_SECONDS, MIN_SLEEP_SECONDS, BeatLoop
+from routines_app.beat.loop import BUSY_SECONDS, MIN_SLEEP_SECONDS, BeatLoop, Chore
 from routines_app.coordination.broker import broker
 from routines_app.models import RoutineRun
 from routines_app.protocol.claim.claim import ClaimReport, claim_due
@@ -146,3 +146,13 @@ def test_a_beat_is_connected_to_its_broker_before_the_first_slot() -> None:
     beat._guarded_look()
     assert known._producer is not None
     beat.close()
+
+
+def test_a_chore_that_fails_is_logged_and_waits_for_its_turn(caplog):
+    """The beat goes on to its other chores, and does not try this one again at once."""
+    chore = Chore(lambda: 1 / 0, lambda: 60.0)
+
+    chore.do_when_due()
+
+    assert "chore" in caplog.text
+    assert chore.seconds_left > 50

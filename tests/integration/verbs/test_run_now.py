@@ -190,50 +190,6 @@ def test_a_run_can_be_run_again_with_its_arguments(make: Make) -> None:
     assert again.pk != first.pk
 
 
-def test_runs_are_listed_newest_first(make: Make) -> None:
-    """The limit is a limit."""
-    routine = make()
-    runs = [service.run_now(routine) for _ in range(4)]
-    assert [run.pk for run in service.list_runs("report", limit=3)] == [run.pk for run in reversed(runs[1:])]
-    with pytest.raises(service.InvalidValue, match="limit"):
-        service.list_runs(routine, limit=0)
-
-
-def test_a_backfill_makes_a_run_for_each_slot(make: Make, time: Time) -> None:
-    """Both ends count, and the schedule does not move."""
-    routine = make(cron="0 * * * *")
-    ten = MONDAY.replace(second=0)
-    runs = service.backfill(routine, ten - timedelta(hours=3), ten, actor="ann")
-    assert [run.scheduled_for for run in runs] == [ten - timedelta(hours=back) for back in (3, 2, 1, 0)]
-    assert {(run.trigger, run.requested_by) for run in runs} == {(RunTrigger.BACKFILL, "ann")}
-    assert RoutineState.objects.get().next_slot == ten + timedelta(hours=1)
-
-
-def test_a_backfill_of_an_interval_reaches_back_along_its_grid(make: Make, time: Time) -> None:
-    """The slots are those that the interval would have had."""
-    routine = make(every="10m")
-    runs = service.backfill(routine, MONDAY - timedelta(minutes=25), MONDAY)
-    assert [MONDAY - run.scheduled_for for run in runs] == [timedelta(minutes=m) for m in (20, 10, 0)]
-
-
-@pytest.mark.parametrize(
-    ("values", "shift", "message"),
-    [
-        ({}, 0, "MANUAL"),
-        ({"every": "1h", "concurrency_policy": "REPLACE"}, 0, "replace each other"),
-        ({"every": "1s"}, 0, "at most 10000"),
-        ({"every": "1h"}, 2, "in the past"),
-        ({"every": "1h"}, -9, "not before start"),
-    ],
-)
-def test_a_backfill_that_makes_no_sense_is_refused(make: Make, values: Any, shift: int, message: str) -> None:
-    """Nothing is written."""
-    routine = make(**values)
-    with pytest.raises(service.RoutineError, match=message):
-        service.backfill(routine, MONDAY - timedelta(days=4), MONDAY + timedelta(days=shift))
-    assert not RoutineRun.objects.exists()
-
-
 @pytest.mark.parametrize("error", [InterfaceError("connection already closed"), KeyError("queue")])
 def test_a_run_that_cannot_be_sent_is_no_error_of_the_caller(
     make: Make, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any, error: Exception

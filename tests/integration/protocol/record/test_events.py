@@ -1,9 +1,8 @@
-"""Signals, Celery events, log records and nodes."""
+"""Signals, Celery events and log records."""
 
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -16,13 +15,12 @@ from django.utils import timezone
 from routines_app import receivers, signals
 from routines_app.core.words import Reason, RunStatus
 from routines_app.execution.watchdog import watchdog
-from routines_app.models import Node, Role, RoutineRun
+from routines_app.models import RoutineRun
 from routines_app.protocol.end.finish import finish
 from routines_app.protocol.record import events
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.record.outcome import cancelled, failed, succeeded
 from routines_app.protocol.run.start import Started, start
-from routines_app.protocol.upkeep.nodes import NodeReport, forget_gone, forget_node, report_beat, report_node
 from tests.acceptance.ringing import ring, routine
 from tests.integration.conftest import Execute
 
@@ -164,19 +162,3 @@ def test_monitors_get_routine_events_when_they_ask(monkeypatch: pytest.MonkeyPat
     finish(begin("asked"), succeeded(None))
     assert [kind for kind, _ in sent] == ["routine-run-started", "routine-run-succeeded"]
     assert sent[1][1]["routine"] == "asked"
-
-
-def test_a_node_reports_itself_and_is_gone_after_three_silent_minutes() -> None:
-    report = NodeReport(role=Role.WORKER, queues=["b", "a"], tasks=["t"], running_runs=2)
-    report_node(report)
-    report_node(NodeReport(role=Role.WORKER, queues=["b", "a"], draining=True))
-    node = Node.objects.get()
-    assert (node.pid, node.queues, node.draining, node.running_runs) == (os.getpid(), ["a", "b"], True, 0)
-    assert node.memory_bytes is not None
-    assert "celery" in node.versions
-    assert forget_gone(timezone.now() + timedelta(minutes=2)) == 0
-    assert forget_gone(timezone.now() + timedelta(minutes=4)) == 1
-    report_beat("project")
-    assert Node.objects.get().declares == "project"
-    forget_node(NodeReport(role=Role.BEAT))
-    assert not Node.objects.exists()
