@@ -49,7 +49,7 @@ def install(**_: Any) -> None:
     """Replace what the asked-for point is about, in this process."""
     text = os.environ.get("ROUTINES_CRASH_AT", "")
     if text:
-        name, _, number = text.partition(":")
+        name, number = text.split(":")
         POINTS[name](CrashPoint(name, signal.Signals[number]))
     if os.environ.get("ROUTINES_TICK_LOG"):
         time_ticks(Path(os.environ["ROUTINES_TICK_LOG"]))
@@ -59,15 +59,13 @@ def install(**_: Any) -> None:
 
 def inside_claim(point: CrashPoint) -> None:
     """Rows and states are written, the commit has not happened."""
-    from routines_app.protocol.claim import claim
-
-    write_states = claim.write_states
+    from routines_app.protocol.claim.due import write_states
 
     def crash_after(states: Any) -> None:
         write_states(states)
         point.reach(state.routine_id for state in states)
 
-    claim.write_states = crash_after
+    replace_everywhere(write_states, crash_after)
 
 
 def before_publish(point: CrashPoint) -> None:

@@ -60,8 +60,8 @@ class Hours:
             claim_due(self.now)
         self.now = end
 
-    def make(self, name: str = "report", **policies: object) -> Routine:
-        return service.create_routine(name, **({"task": NOTE} | policies))  # type: ignore[arg-type]
+    def make(self, name: str = "report", **policies: Any) -> Routine:
+        return service.create_routine(name, **({"task": NOTE} | policies))
 
     def found(self) -> list[str]:
         """What the audit finds, as texts without the routine's name."""

@@ -56,7 +56,8 @@ def hooked(self: Any, fail: bool = False) -> str:
 
 @shared_task
 def unformattable() -> None:
-    raise SyntaxError("odd", ("file", 1, 1, b"bytes where a line of text should be"))
+    line: Any = b"bytes where a line of text should be"
+    raise SyntaxError("odd", ("file", 1, 1, line))
 
 
 @shared_task(ignore_result=True)
