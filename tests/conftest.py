@@ -6,15 +6,21 @@ import atexit
 import os
 import signal
 from collections.abc import Iterator
-from typing import Any
+from contextlib import suppress
 
+import psycopg
 import pytest
 import redis
+from django.core.management.color import no_style
+from django.db import connection
+from django.test import TransactionTestCase
 
-from tests.processes import answers
-from tests.servers import MARIADB_PORT, RABBITMQ_PORT, SharedServers
+from tests.processes import answers, wait_for
+from tests.servers import MARIADB_PORT, RABBITMQ_PORT, SharedServers, shared_ports
 
 SERVERS = SharedServers()
+CLOSING_SECONDS = 10.0  # a server that has much to do ends a closed session a little later
+MADE_BY_MIGRATIONS = {"auth_permission", "django_content_type"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -63,18 +69,48 @@ def asks_only_for_unit_tests(config: pytest.Config) -> bool:
     return all("tests/unit" in os.path.abspath(argument.split("::")[0]) for argument in config.args)
 
 
-@pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """The test database; who is still connected to it in the end (a thread's connection, say) does not keep it."""
-    from django.db import connection
-
+@pytest.fixture(scope="module", autouse=True)
+def no_session_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Who opens a connection closes it, in its own thread: what is left over would keep the test database."""
     yield
-    with django_db_blocker.unblock():
-        if connection.vendor == "postgresql":
-            with connection.cursor() as cursor:
-                others = "datname = current_database() AND pid <> pg_backend_pid()"
-                cursor.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
-        connection.close()
+    with suppress(TimeoutError):
+        wait_for(lambda: not sessions_of_others(), CLOSING_SECONDS, "sessions are left")
+    left = sessions_of_others()
+    assert not left, f"{request.node.nodeid} leaves database sessions open; their last statements: {left}"
+
+
+def sessions_of_others() -> list[str]:
+    """The last statements of all sessions in the test database but our own."""
+    if connection.vendor != "postgresql" or not connection.settings_dict["NAME"].startswith("test_"):
+        return []
+    ours = connection.connection.info.backend_pid if connection.connection is not None else None
+    with psycopg.connect(f"postgres://postgres@127.0.0.1:{shared_ports()[0]}/postgres", autocommit=True) as asking:
+        found = asking.execute(
+            "SELECT query FROM pg_stat_activity"
+            " WHERE datname = %s AND backend_type = 'client backend' AND pid IS DISTINCT FROM %s::int",
+            [connection.settings_dict["NAME"], ours],
+        )
+        return [query for (query,) in found]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_cleaning() -> Iterator[None]:
+    """Empty the tables after a test with real commits, but for what each migration has made and no test changes.
+
+    Django's own flush makes all content types and permissions anew, which takes longer than most tests do.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", empty_tables)
+        yield
+
+
+def empty_tables(case: TransactionTestCase) -> None:
+    there = connection.introspection.django_table_names(only_existing=True, include_views=False)
+    filled = [table for table in there if table not in MADE_BY_MIGRATIONS]
+    if connection.vendor == "postgresql":  # a TRUNCATE makes new files for each table and index
+        connection.ops.execute_sql_flush([f'DELETE FROM "{table}"' for table in filled])
+    else:
+        connection.ops.execute_sql_flush(connection.ops.sql_flush(no_style(), filled))
 
 
 @pytest.fixture

@@ -1,39 +1,103 @@
 #!/usr/bin/env bash
-# The whole test suite: what `make test` runs. Every part runs even if one before it failed; the exit code says
-# whether all passed. BIN is the virtual environment's bin directory, TEST_PROCESSES how many run side by side:
-# more than there are cores, because acceptance tests mostly wait.
+# The whole test suite: what `make test` runs. Two lines of parts run side by side, because acceptance tests mostly
+# wait; chaos comes after them, by itself. Every part runs even if one before it failed, its output comes whole when
+# it has ended, and the exit code says whether all passed. BIN is the virtual environment's bin directory,
+# TEST_PROCESSES how many acceptance tests run at once: more than there are cores.
 set -uo pipefail
+set -m # each line is a process group of its own, so that an interrupt reaches all of it
 BIN=${BIN:-.venv/bin}
-failed=()
-
-part() {
-    local name=$1
-    shift
-    echo "=== $name"
-    "$@" || failed+=("$name")
-}
+OUT=$(mktemp -d)
+PYTEST="$BIN/pytest -q -p no:cacheprovider" # several at once would write one cache
+lines=()
 
 port_answers() {
     (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-part "core, every branch" "$BIN/pytest" -q -n 2 --dist worksteal tests/unit/core --cov=routines_app.core --cov-branch \
-    --cov-report=term-missing:skip-covered --cov-fail-under=100
-part "everything, on PostgreSQL" "$BIN/pytest" -q -n "${TEST_PROCESSES:-4}" --dist loadscope tests \
-    --ignore tests/unit/core
-part "storage and protocol, on SQLite" env ROUTINES_TEST_DATABASE=sqlite \
-    "$BIN/pytest" -q -n 2 --dist loadscope tests/integration tests/model
-if port_answers 3306; then
-    part "storage and protocol, on MariaDB" env ROUTINES_TEST_DATABASE=mariadb \
-        "$BIN/pytest" -q -n 2 --dist loadscope tests/integration
-else
-    echo "=== skipped: storage and protocol on MariaDB, because nothing answers on 127.0.0.1:3306"
-fi
-# By itself: three beats and three workers that are killed all the time leave no core to tests that measure time.
-part "chaos, two minutes" "$BIN/python" -m tests.chaos --minutes 2 --seed 7
+# One part: its output and then its exit code, in files that `tell` finds.
+part() {
+    local name=$1 file
+    shift
+    file=$(mktemp "$OUT/XXXXXX")
+    echo "=== $name" >"$file"
+    echo "--- begins: $name"
+    "$@" >>"$file" 2>&1
+    echo "$? $name" >"$file.ended"
+}
 
-if ((${#failed[@]})); then
-    printf '=== FAILED: %s\n' "${failed[@]}"
+# Print what has ended since the last look, one after another.
+tell() {
+    local ended code name
+    for ended in "$OUT"/*.ended; do
+        [ -e "$ended" ] || continue
+        read -r code name <"$ended"
+        cat "${ended%.ended}"
+        [ "$code" = 0 ] || echo "$name (exit code $code)" >>"$OUT/failed"
+        rm "$ended"
+    done
+}
+
+interrupted() {
+    trap '' INT TERM
+    for line in "${lines[@]}"; do
+        kill -TERM "$line" 2>/dev/null      # no further part
+        kill -INT -- "-$line" 2>/dev/null   # pytest cleans up as at Ctrl-C
+    done
+    for _ in $(seq 60); do
+        [ -n "$(jobs -r)" ] && sleep 0.5
+    done
+    for line in "${lines[@]}"; do kill -TERM -- "-$line" 2>/dev/null; done
+    wait
+    tell
+    echo "=== INTERRUPTED"
+    rm -rf "$OUT"
+    exit 130
+}
+trap interrupted INT TERM
+
+run_lines() {
+    for line in "$@"; do
+        "$line" &
+        lines+=($!)
+    done
+    while [ -n "$(jobs -r)" ]; do
+        tell
+        sleep 0.5
+    done
+    tell
+}
+
+with_processes() {
+    part "acceptance, on PostgreSQL" $PYTEST -n "${TEST_PROCESSES:-4}" --dist worksteal tests/acceptance
+}
+
+in_process() {
+    part "core, every branch" $PYTEST -n 2 --dist worksteal tests/unit/core --cov=routines_app.core --cov-branch \
+        --cov-report=term-missing:skip-covered --cov-fail-under=100
+    part "everything else, on PostgreSQL" $PYTEST -n 2 --dist loadscope tests \
+        --ignore tests/acceptance --ignore tests/unit/core
+    part "storage and protocol, on SQLite" env ROUTINES_TEST_DATABASE=sqlite \
+        $PYTEST -n 2 --dist loadscope tests/integration tests/model
+    if port_answers 3306; then
+        part "storage and protocol, on MariaDB" env ROUTINES_TEST_DATABASE=mariadb \
+            $PYTEST -n 2 --dist loadscope tests/integration
+    else
+        echo "=== skipped: storage and protocol on MariaDB, because nothing answers on 127.0.0.1:3306"
+    fi
+}
+
+# By itself: three beats and three workers that are killed all the time leave no core to tests that measure time.
+by_itself() {
+    part "chaos, two minutes" "$BIN/python" -m tests.chaos --minutes 2 --seed 7
+}
+
+run_lines with_processes in_process
+run_lines by_itself
+
+if [ -s "$OUT/failed" ]; then
+    sed 's/^/=== FAILED: /' "$OUT/failed"
+    rm -rf "$OUT"
     exit 1
 fi
+rm -rf "$OUT"
 echo "=== all passed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_django.plugin import DjangoDbBlocker
@@ -23,10 +24,10 @@ def make_stack(
     """Builds a `Stack` with the options of its constructor; disposed of after the test."""
     stacks: list[Stack] = request.node.stash.setdefault(STACKS, [])
 
-    def build(**options: object) -> Stack:
+    def build(**options: Any) -> Stack:
         directory = tmp_path / f"stack{len(stacks)}"
         directory.mkdir()
-        stacks.append(Stack(directory, **options))  # type: ignore[arg-type]
+        stacks.append(Stack(directory, **options))
         return stacks[-1]
 
     with django_db_blocker.unblock():

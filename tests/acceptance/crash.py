@@ -49,7 +49,7 @@ def install(**_: Any) -> None:
     """Replace what the asked-for point is about, in this process."""
     text = os.environ.get("ROUTINES_CRASH_AT", "")
     if text:
-        name, _, number = text.partition(":")
+        name, number = text.split(":")
         POINTS[name](CrashPoint(name, signal.Signals[number]))
     if os.environ.get("ROUTINES_TICK_LOG"):
         time_ticks(Path(os.environ["ROUTINES_TICK_LOG"]))
@@ -59,15 +59,13 @@ def install(**_: Any) -> None:
 
 def inside_claim(point: CrashPoint) -> None:
     """Rows and states are written, the commit has not happened."""
-    from routines_app.protocol.claim import claim
-
-    write_states = claim.write_states
+    from routines_app.protocol.claim.due import write_states
 
     def crash_after(states: Any) -> None:
         write_states(states)
         point.reach(state.routine_id for state in states)
 
-    claim.write_states = crash_after
+    replace_everywhere(write_states, crash_after)
 
 
 def before_publish(point: CrashPoint) -> None:
@@ -145,9 +143,8 @@ POINTS: dict[str, Callable[[CrashPoint], None]] = {
 def miss_messages_after(first: timedelta) -> None:
     """Be impatient: the first look at a message that may be lost is usually after 45 s."""
     from routines_app.protocol.publish import outbox
-    from routines_app.protocol.upkeep import lost_messages
 
-    outbox.FIRST_LOOK = lost_messages.FIRST_LOOK = first
+    outbox.FIRST_LOOK = first
 
 
 def time_ticks(path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from routines_app.models import Node
 from tests.acceptance.stack import Stack
 from tests.oracle import Verdict, judge
+from tests.processes import stretched
 
 NOTE = "tests.acceptance.tasks.note"
 SLEEPY = "tests.acceptance.tasks.sleepy"
@@ -22,9 +23,10 @@ class Fault:
         self._record = record_property
 
     def recovered(self, seconds: float, within: float, what: str) -> None:
-        """Tell the measured recovery time, and hold it against what FAULTS says."""
+        """Tell the measured recovery time, and hold it against what FAULTS says of a machine with cores to spare."""
         self._record("recovery", f"{seconds:6.2f} s (of {within:g} s)  {what}")
-        assert seconds <= within, f"{what}: took {seconds:.2f} s, at most {within:g} s allowed"
+        allowed = stretched(within)
+        assert seconds <= allowed, f"{what}: took {seconds:.2f} s, at most {within:g} s ({allowed:.1f} s here) allowed"
 
     def balances(self, stack: Stack, *, until: datetime | None = None, settled: bool = False) -> Verdict:
         """The oracle judges the stack's ledger and body log; anything wrong fails the test with its page."""

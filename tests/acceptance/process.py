@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.processes import alive, die_with_parent, kill_tree, signal_tree, tree, wait_for
+from tests.processes import alive, die_with_parent, kill_tree, signal_tree, stretched, tree, wait_for
 
 
 class Process:
@@ -60,7 +60,7 @@ class Process:
 
     def wait(self, timeout: float) -> int:
         """Wait for its end and return the exit code (negative: the signal that ended it)."""
-        return self.popen.wait(timeout)
+        return self.popen.wait(stretched(timeout))
 
     def log(self) -> str:
         return self.path.read_text(errors="replace")

@@ -35,7 +35,7 @@ from tests.acceptance.databases import (
     orm_pointed_at,
 )
 from tests.acceptance.process import Process
-from tests.processes import answers, free_port, wait_for
+from tests.processes import answers, free_port, stretched, wait_for
 from tests.servers import RABBITMQ_PORT, EmbeddedPostgres, EmbeddedRedis
 from tests.settings import broker_options
 
@@ -210,10 +210,11 @@ class Stack:
 
     def wait_until(self, predicate: Callable[[], T], timeout: float, message: str) -> T:
         """Poll until the predicate is true and return what it gave; else fail with every process's log."""
-        deadline = time.monotonic() + timeout
+        patience = stretched(timeout)
+        deadline = time.monotonic() + patience
         while not (value := self.ask(predicate)):
             if time.monotonic() > deadline:
-                raise AssertionError(f"{message} (waited {timeout:g} s)\n{self.logs()}")
+                raise AssertionError(f"{message} (waited {patience:.3g} s)\n{self.logs()}")
             time.sleep(POLL_SECONDS)
         return value
 

@@ -40,11 +40,10 @@ def run_facts() -> dict[str, Any]:
     run = current_run()
     if run is None:
         return {"run": None}
-    slot = run.slot.isoformat() if run.slot else None
     return {
         "run": str(run.id),
         "routine": run.routine,
-        "slot": slot,
+        "slot": run.slot.isoformat(),
         "attempt": run.attempt,
         "fence": run.fence,
     }

@@ -18,6 +18,7 @@ from tests.acceptance.app import app
 from tests.acceptance.fault import Fault
 from tests.acceptance.ringing import Rung, ring, routine
 from tests.acceptance.stack import Body, Stack
+from tests.processes import stretched
 
 TASKS = "tests.acceptance.tasks"
 SLEEPY = f"{TASKS}.sleepy"
@@ -43,7 +44,7 @@ def test_a_run_that_takes_too_long_is_interrupted(stack: Stack, pool: str) -> No
     body = body_of(stack, "slow")
     assert body.how == "SoftTimeLimitExceeded"
     assert body.ended is not None
-    assert 1.9 < body.ended - body.started < 4
+    assert 1.9 < body.ended - body.started < stretched(4)
     assert ended(stack, ring(routine("next")), 10).status == RunStatus.SUCCESS
 
 

@@ -87,7 +87,7 @@ def open_page(browser: Browser, live_server: LiveServer, redis_url: str) -> Iter
         )
         context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
-        context.add_cookies([session_cookie(user, live_server.url)])
+        context.add_cookies([{"name": "sessionid", "value": session_of(user), "url": live_server.url}])
         page = context.new_page()
         watch(page)
         page.goto(address)
@@ -99,13 +99,13 @@ def open_page(browser: Browser, live_server: LiveServer, redis_url: str) -> Iter
     assert problems == []
 
 
-def session_cookie(user: User, url: str) -> dict[str, str]:
+def session_of(user: User) -> str:
     """Logged in without the log-in page."""
     from django.test import Client
 
     client = Client()
     client.force_login(user)
-    return {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": url}
+    return client.cookies["sessionid"].value
 
 
 def foreign(url: str, home: str) -> list[str]:

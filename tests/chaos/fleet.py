@@ -65,7 +65,8 @@ ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australi
 
 def body(random: Random) -> dict[str, Any]:
     task = random.choices(list(BODIES), [weight for weight, _ in BODIES.values()])[0]
-    return {"task": f"{TASKS}.{task}"} | BODIES[task][1](random)
+    details: dict[str, Any] = BODIES[task][1](random)
+    return {"task": f"{TASKS}.{task}"} | details
 
 
 BODIES: dict[str, tuple[int, Any]] = {

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
 import psutil
 from django.db import DatabaseError, InterfaceError, connection
@@ -131,7 +132,11 @@ class Nemesis:
         if self.stack.redis.process is None:
             return False
         self.stack.redis.freeze()
-        return self.mend_after(1, 5, lambda: self.stack.redis.process and self.stack.redis.thaw())
+        return self.mend_after(1, 5, self.thaw_redis)
+
+    def thaw_redis(self) -> None:
+        if self.stack.redis.process is not None:
+            self.stack.redis.thaw()
 
     def kill_database(self) -> bool:
         database = self.stack.postgres
@@ -143,7 +148,9 @@ class Nemesis:
     # People
 
     def edit(self) -> bool:
-        every = self.random.choice([{"every": self.random.randrange(12_000, 40_000)}, {"cron": "*/20 * * * * *"}])
+        every: dict[str, Any] = self.random.choice(
+            [{"every": self.random.randrange(12_000, 40_000)}, {"cron": "*/20 * * * * *"}]
+        )
         return self.ask(lambda: service.update_routine(self.name(), **every))
 
     def pause(self) -> bool:

@@ -15,7 +15,7 @@ from tests.model.people import Beat, Workers
 from tests.model.world import World
 
 NOTE = "tests.acceptance.tasks.note"
-QUICK = {
+QUICK: dict[str, Any] = {
     "max_attempts": 2,
     "retry_delay_ms": 1000,
     "retry_jitter": 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from uuid import UUID
 
 from django.db import transaction
@@ -11,7 +12,7 @@ from routines_app.coordination.envelope import Message
 from routines_app.core.words import Reason
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.end.finish import Lost, finish
-from routines_app.protocol.publish import outbox
+from routines_app.protocol.publish import outbox, pools
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.record.outcome import Outcome, cancelled, failed, succeeded
 from routines_app.protocol.run import heartbeat
@@ -38,7 +39,7 @@ class Beat:
         for take in (
             lambda: claim_due(now).messages,
             lambda: outbox.dispatch_waiting(now),
-            lambda: outbox.admit_pools(now),
+            lambda: pools.admit_pools(now),
         ):
             messages = self.taken(take, crash=cut_at == "before commit")
             if cut_at == "slow after commit":
@@ -50,10 +51,10 @@ class Beat:
             else:
                 outbox.send(messages)
 
-    def taken(self, take, crash: bool) -> list[Message]:  # type: ignore[no-untyped-def]
+    def taken(self, take: Callable[[], list[Message]], crash: bool) -> list[Message]:
         try:
             with transaction.atomic():
-                messages: list[Message] = take()
+                messages = take()
                 if crash:
                     raise Crash
                 return messages

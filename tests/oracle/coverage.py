@@ -31,7 +31,8 @@ def accounted_until(history: History, until: datetime) -> datetime:
     state = history.state
     if state["next_source"] in ACCOUNTED:
         return until
-    return min(until, state["last_slot"] or history.definition["created_at"])
+    reached: datetime = state["last_slot"] or history.definition["created_at"]
+    return min(until, reached)
 
 
 def check_slots(history: History, segment: Segment, slots: list[datetime], verdict: Verdict) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -74,8 +75,8 @@ class Change:
 class History:
     """A routine with everything that is known about it."""
 
-    definition: dict[str, Any]
-    state: dict[str, Any]
+    definition: Mapping[str, Any]
+    state: Mapping[str, Any]
     runs: list[Run] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
 

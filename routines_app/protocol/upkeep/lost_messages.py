@@ -20,10 +20,10 @@ from routines_app.coordination.envelope import Message
 from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.publish.outbox import FIRST_LOOK
+from routines_app.protocol.publish import outbox
 from routines_app.protocol.record.messages import messages_of
 
-LATE_LOOK = FIRST_LOOK * 8  # the fourth
+LATE_LOOK = outbox.FIRST_LOOK * 8  # the fourth
 LAST_LOOK = timedelta(hours=1)
 BATCH = 500
 
@@ -86,7 +86,7 @@ def _look_later(suspects: Iterable[Message], sent_at: dict[UUID, datetime | None
 
 def _delay(age: timedelta) -> timedelta:
     """In steps, so that runs of about the same age are written in one statement."""
-    delay = FIRST_LOOK
+    delay = outbox.FIRST_LOOK
     while delay * 2 <= age:
         delay *= 2
     return min(delay, LAST_LOOK)

@@ -44,3 +44,8 @@ def told(response: Any) -> list[str]:
 def last_entry() -> LogEntry:
     """The newest entry of the admin's history."""
     return LogEntry.objects.latest("id")
+
+
+def text_of(client: Client, address: str) -> str:
+    """What a page says, without its line breaks."""
+    return " ".join(client.get(address).content.decode().split())

@@ -13,8 +13,8 @@ from routines_app.admin.verb_buttons import VERBS
 from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol.ledger import clock
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
-from tests.integration.admin.conftest import Login
 from tests.integration.admin.pages import act, list_url, overview_url, run_url, verb_url
+from tests.integration.conftest import Login
 
 
 def test_a_viewer_sees_every_page(viewer: Client) -> None:

@@ -1,0 +1,67 @@
+"""The page of the fleet."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.test import Client
+from django.urls import reverse
+
+from routines_app.admin.fleet_facts import lateness, waiting
+from routines_app.protocol.ledger import clock
+from tests.browser.scenes import a_working_day, ended, make_routine, make_run
+from tests.integration.admin.pages import text_of
+
+
+def test_the_fleet_tells_what_runs_waits_and_is_there(operator: Client) -> None:
+    """One look answers: who works, what waits and why, what is parked."""
+    a_working_day()
+    page = text_of(operator, reverse("admin:routines_fleet"))
+    for words in (
+        "sync-orders",
+        "For room in a pool",
+        "worker@web-2:1003",
+        "1 of 4",
+        "scrape-competitor",
+        "routinerun",
+    ):
+        assert words in page
+    assert operator.get(reverse("admin:routines_fleet_live")).status_code == 200
+
+
+def test_an_empty_fleet_says_so(operator: Client) -> None:
+    """A new installation has a page too."""
+    page = text_of(operator, reverse("admin:routines_fleet"))
+    for words in (
+        "Nothing is running.",
+        "Nothing waits.",
+        "There are no pools.",
+        "All is well.",
+        "No beat and no worker",
+    ):
+        assert words in page
+
+
+def test_waiting_is_told_apart_by_reason() -> None:
+    """In the broker, to be published, for room."""
+    routine, now = make_routine(), clock.now()
+    make_run(routine, at=now, dispatched_at=now)
+    make_run(routine, at=now)
+    make_run(routine, at=now, reason="ceiling")
+    assert {row["label"]: row["count"] for row in waiting()} == {
+        "In the broker, for a free worker": 1,
+        "To be published": 1,
+        "For room in a pool": 1,
+    }
+
+
+def test_lateness_is_of_the_last_hour() -> None:
+    """Older runs do not count; the worst one is told."""
+    routine, now = make_routine(), clock.now()
+    for minute in range(10):
+        ended(routine, now - timedelta(minutes=minute, seconds=30), late=0.1)
+    ended(routine, now - timedelta(minutes=20), late=9)
+    ended(routine, now - timedelta(hours=3), late=99)
+    found = lateness(now)
+    assert (found.count, round(found.middle, 3), found.most) == (11, 0.1, 9.0)
+    assert len(found.columns) == 60

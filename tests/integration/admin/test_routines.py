@@ -1,0 +1,56 @@
+"""The list of routines."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.test import Client
+from django.urls import reverse
+
+from routines_app.models import RoutineState
+from routines_app.protocol.ledger import clock
+from tests.browser.scenes import ended, make_routine, make_run
+from tests.integration.admin.pages import list_url, text_of
+
+
+def test_the_list_tells_schedule_next_fire_and_why(operator: Client) -> None:
+    """Words instead of codes."""
+    make_routine(tags=["reports"], catch_up_policy="LAST")
+    page = text_of(operator, list_url())
+    assert "At 09:00, Monday to Friday, Europe/Paris" in page
+    assert "on schedule" in page
+    assert "catch up last" in page
+    assert "?tag=reports" in page
+
+
+def test_the_list_shows_the_success_rate_of_the_last_runs(operator: Client) -> None:
+    """Three of four that ended by themselves; a skip counts for neither."""
+    routine, now = make_routine(), clock.now()
+    for minute, status in enumerate(["SUCCESS", "SUCCESS", "FAILED", "SUCCESS"]):
+        ended(routine, now - timedelta(minutes=minute), status=status)
+    make_run(routine, at=now, status="SKIPPED", completed_at=now)
+    page = text_of(operator, list_url())
+    assert "75 %" in page
+    assert "Last 5 runs: 3 success, 1 failed, 1 skipped" in page
+
+
+def test_the_list_filters_by_tag_health_and_group(operator: Client) -> None:
+    """Each filter finds its routine and leaves the other out."""
+    make_routine("tagged", tags=["a", "b"], group="sales")
+    failing = make_routine("failing", tags=["abc"])
+    RoutineState.objects.filter(pk=failing.pk).update(failure_count=2)
+    for query, found, other in (
+        ("tag=a", "tagged", "failing"),
+        ("health=failing", "failing", "tagged"),
+        ("q=sales", "tagged", "failing"),
+    ):
+        page = text_of(operator, f"{list_url()}?{query}")
+        assert f">{found}</a>" in page
+        assert f">{other}</a>" not in page
+
+
+def test_searching_keeps_the_filter(operator: Client) -> None:
+    """The search form carries what was chosen before."""
+    make_routine()
+    page = operator.get(reverse("admin:routines_routine_changelist"), {"status__exact": "ACTIVE"}).content.decode()
+    assert '<input type="hidden" name="status__exact" value="ACTIVE">' in page

@@ -1,0 +1,102 @@
+"""The page of a run."""
+
+from __future__ import annotations
+
+import json
+
+from django.test import Client
+from django.urls import reverse
+from django_celery_results.models import TaskResult
+
+from routines_app import service
+from routines_app.models import RoutineRun, RunLog
+from routines_app.protocol.ledger import clock
+from tests.browser.scenes import ended, make_routine, make_run
+from tests.integration.admin.pages import last_entry, run_url, text_of, told
+
+
+def test_the_page_of_a_run_shows_progress_log_and_arguments(operator: Client) -> None:
+    """Everything one asks about a run, with its secrets masked."""
+    routine = make_routine(kwargs={"token": "t0ken", "limit": 3})
+    now = clock.now()
+    run = make_run(
+        routine, at=now, status="RUNNING", started_at=now, progress={"done": 1, "total": 4, "note": "half way"}
+    )
+    RunLog.objects.create(run=run, at=now, line="hello from the task")
+    page = text_of(operator, run_url(run))
+    for words in ("1 of 4 (25 %)", "half way", "hello from the task", "&quot;limit&quot;: 3", "data-live-url"):
+        assert words in page
+    assert "t0ken" not in page
+
+
+def test_the_page_of_an_ended_run_shows_result_error_and_record(operator: Client) -> None:
+    """The traceback is readable, the result is masked, and the django-celery-results record is linked."""
+    result = json.dumps({"rows": 7, "api_key": "k3y"})
+    run = ended(
+        make_routine(), clock.now(), status="FAILED", result=result, error="ValueError: no", traceback="Traceback …"
+    )
+    TaskResult.objects.create(task_id=str(run.pk), status="FAILURE")
+    page = text_of(operator, run_url(run))
+    for words in ("ValueError: no", "Traceback …", "&quot;rows&quot;: 7", "FAILURE"):
+        assert words in page
+    assert "k3y" not in page
+    assert "data-live-url" not in page
+
+
+def test_the_live_part_reports_the_status(operator: Client) -> None:
+    """The page reloads itself when this header is not the status that it was made for."""
+    run = ended(make_routine(), clock.now())
+    assert operator.get(run_url(run, "live"))["X-Routines-Status"] == "SUCCESS"
+
+
+def test_cancelling_a_waiting_run_ends_it(operator: Client) -> None:
+    """The page asks why; the run is CANCELLED and the history knows who and why."""
+    run = make_run(make_routine(), at=clock.now())
+    assert operator.get(run_url(run, "cancel")).status_code == 200
+    response = operator.post(run_url(run, "cancel"), {"reason": "wrong month"}, follow=True)
+    assert told(response) == ["Cancelled the run."]
+    assert RoutineRun.objects.get().status == "CANCELLED"
+    assert last_entry().change_message == "Cancelled the run. Why: wrong month"
+
+
+def test_cancelling_an_ended_run_is_refused_with_words(operator: Client) -> None:
+    """It ended while the person was typing."""
+    run = ended(make_routine(), clock.now())
+    response = operator.post(run_url(run, "cancel"))
+    assert "SUCCESS" in str(response.context["form"].non_field_errors())
+
+
+def test_retrying_a_failed_run_asks_for_the_same_work(operator: Client) -> None:
+    """A new manual run with the old one's arguments; looking at the address alone does nothing."""
+    run = ended(make_routine(), clock.now(), status="FAILED", args=[1], kwargs={"a": 2})
+    operator.get(run_url(run, "retry"))
+    assert RoutineRun.objects.count() == 1
+    operator.post(run_url(run, "retry"))
+    again = RoutineRun.objects.exclude(pk=run.pk).get()
+    assert (again.args, again.kwargs, again.requested_by) == ([1], {"a": 2}, "root")
+
+
+def test_run_again_starts_from_the_arguments_of_the_run(operator: Client) -> None:
+    """The form is filled with them, masked, and a mask means the run's own secret."""
+    routine = make_routine(kwargs={"token": "routine-secret"})
+    run = ended(routine, clock.now(), args=[], kwargs={"token": "run-secret", "n": 1})
+    address = reverse("admin:routines_routine_verb", args=[routine.pk, "run"])
+    form = operator.get(f"{address}?like={run.pk}").context["form"]
+    assert "run-secret" not in str(form)
+    data = {"like": str(run.pk), "args": "[]", "kwargs": form["kwargs"].value().replace("1", "2")}
+    operator.post(address, data)
+    assert RoutineRun.objects.exclude(pk=run.pk).get().kwargs == {"token": "run-secret", "n": 2}
+
+
+def test_a_run_that_is_gone_is_not_found(operator: Client) -> None:
+    """History is pruned; its address answers politely."""
+    address = reverse("admin:routines_routinerun_change", args=["01900000-0000-7000-8000-000000000000"])
+    assert operator.get(address).status_code == 404
+
+
+def test_an_archived_routine_cannot_be_retried(operator: Client) -> None:
+    """The refusal is a message, and no run is made."""
+    run = ended(make_routine(), clock.now(), status="FAILED")
+    service.archive_routine(run.routine)
+    assert "ARCHIVED" in told(operator.post(run_url(run, "retry"), follow=True))[0].upper()
+    assert RoutineRun.objects.count() == 1

@@ -1,0 +1,158 @@
+"""The beat's looks: how far apart they are, and what each of them gets done."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery import current_app
+
+from routines_app import service
+from routines_app.beat import loop
+from routines_app.beat.loop import BUSY_SECONDS, MIN_SLEEP_SECONDS, BeatLoop, Chore
+from routines_app.coordination.broker import broker
+from routines_app.models import RoutineRun
+from routines_app.protocol.claim.claim import ClaimReport, claim_due
+from routines_app.protocol.ledger import clock
+from tests.integration.protocol.claim.test_claim import TASK, rewind
+
+WAKE_UP_SECONDS = 0.001
+
+
+class Clock:
+    """Stands in for `time`: it goes on only when somebody sleeps or works."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def beat(monkeypatch: pytest.MonkeyPatch) -> BeatLoop:
+    """A beat that is woken again and again, and whose looks take no time and find nothing to do for a minute."""
+    beat = BeatLoop(current_app)
+    ticking = Clock()
+    monkeypatch.setattr(loop, "time", ticking)
+
+    def wake(seconds: float) -> list[str]:
+        ticking.now += min(WAKE_UP_SECONDS, seconds)
+        return ["1"]
+
+    monkeypatch.setattr(beat, "_listener", SimpleNamespace(wait=wake))
+    return beat
+
+
+def looks_of(beat: BeatLoop, monkeypatch: pytest.MonkeyPatch, ticks: int) -> list[float]:
+    looks: list[float] = []
+
+    def look() -> float:
+        looks.append(loop.time.monotonic())
+        return 60.0
+
+    monkeypatch.setattr(beat, "_guarded_look", look)
+    for _ in range(ticks):
+        beat.tick()
+    return looks
+
+
+def test_a_storm_of_wake_ups_is_no_storm_of_looks(beat: BeatLoop, monkeypatch: pytest.MonkeyPatch):
+    """Each wake-up is answered, but never two of them closer together than the shortest sleep."""
+    looks = looks_of(beat, monkeypatch, ticks=50)
+
+    assert len(looks) == 50
+    gaps = [later - earlier for earlier, later in pairwise(looks)]
+    assert min(gaps) >= MIN_SLEEP_SECONDS - 1e-6
+    assert max(gaps) <= MIN_SLEEP_SECONDS + WAKE_UP_SECONDS
+
+
+def test_a_wake_up_in_a_quiet_time_is_answered_at_once(beat: BeatLoop, monkeypatch: pytest.MonkeyPatch):
+    """The spacing is kept from the last look, not from the wake-up."""
+    looks_of(beat, monkeypatch, ticks=1)
+    loop.time.sleep(1.0)
+    woken_at = loop.time.monotonic()
+
+    assert looks_of(beat, monkeypatch, ticks=1) == [pytest.approx(woken_at + WAKE_UP_SECONDS)]
+
+
+def waiting(name: str, now: datetime) -> RoutineRun:
+    """A run that has been in the outbox for a while."""
+    return RoutineRun.objects.create(
+        routine=service.create_routine(name, task=TASK),
+        trigger="manual",
+        task=TASK,
+        scheduled_for=now,
+        eligible_at=now,
+        publish_after=now - timedelta(seconds=1),
+        idempotency_key=f"waiting:{name}",
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("redis_url")
+def test_claims_that_take_all_the_time_do_not_keep_waiting_runs_back(monkeypatch: pytest.MonkeyPatch, settings: Any):
+    """With more due than a look can claim, each look still sends a batch of what waits, and then lets signals in."""
+    settings.ROUTINES = settings.ROUTINES | {"CLAIM_BATCH": 1}
+    beat = BeatLoop(current_app)
+    beat.tick()  # with it, what is done at the first look only
+    spent = 0.0
+
+    def long_claim(now: datetime, limit: int) -> ClaimReport:
+        nonlocal spent
+        spent += BUSY_SECONDS
+        return claim_due(now, limit)
+
+    monkeypatch.setattr(loop, "claim_due", long_claim)
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + spent, sleep=time.sleep))
+    for name in ("due", "due as well"):
+        service.create_routine(name, task=TASK, every="10s")
+        rewind(name, seconds=10)
+    for name in ("waits", "waits as well"):
+        waiting(name, clock.now())
+
+    beat._guarded_look()
+    beat.close()
+
+    sent = RoutineRun.objects.filter(dispatched_at__isnull=False)
+    assert sent.filter(routine__name__startswith="due").count() == 1, "the claim did not take all the time"
+    assert sent.filter(trigger="manual").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_slot_that_came_during_a_look_is_not_taken_for_a_locked_one() -> None:
+    """Only what was due when the look began and was not got is somebody else's; the rest is claimed at once."""
+    service.create_routine("tick", task=TASK, every="10s")
+    due = rewind("tick", seconds=11).next_run_at
+    beat = BeatLoop(current_app)
+
+    assert beat._sleep_seconds(worked=False, looked_at=due - timedelta(milliseconds=1)) == MIN_SLEEP_SECONDS
+    assert beat._sleep_seconds(worked=False, looked_at=due + timedelta(milliseconds=1)) == loop.LOCKED_SECONDS[0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_beat_is_connected_to_its_broker_before_the_first_slot() -> None:
+    """The first look does it, with nothing to send."""
+    known = broker()
+    known.close()
+    beat = BeatLoop(current_app)
+    beat._guarded_look()
+    assert known._producer is not None
+    beat.close()
+
+
+def test_a_chore_that_fails_is_logged_and_waits_for_its_turn(caplog):
+    """The beat goes on to its other chores, and does not try this one again at once."""
+    chore = Chore(lambda: 1 / 0, lambda: 60.0)
+
+    chore.do_when_due()
+
+    assert "chore" in caplog.text
+    assert chore.seconds_left > 50

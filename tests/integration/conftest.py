@@ -1,0 +1,137 @@
+"""What integration tests ask for: a clock that they set, routines to do things to, runs without a worker, people."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from routines_app import service
+from routines_app.execution import heart, renewal, watchdog
+from routines_app.execution.executor import Delivery, execute
+from routines_app.models import Routine, RoutineRun
+from routines_app.protocol.claim.claim import claim_due
+from routines_app.protocol.ledger import clock
+from tests.processes import wait_for
+
+NOTE = "tests.acceptance.tasks.note"
+MONDAY = datetime(2026, 3, 2, 10, 0, 30, tzinfo=UTC)
+OUR_THREADS = ("routines-heart", "routines-renewal", "routines-record", "routines-background")
+
+Execute = Callable[..., RoutineRun]
+Login = Callable[..., Client]
+
+
+class Time:
+    """The ledger's time, standing still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = MONDAY
+
+    def pass_by(self, **length: float) -> datetime:
+        self.now += timedelta(**length)
+        return self.now
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    time = Time()
+    monkeypatch.setattr(clock, "now", lambda: time.now)
+    return time
+
+
+class Hours:
+    """Simulated hours that pass with a beat looking every few seconds, or without any."""
+
+    def __init__(self) -> None:
+        # Run ids carry the real time: the simulated one is ahead of it.
+        self.now = datetime.now(UTC).replace(minute=0, second=30, microsecond=0) + timedelta(hours=1)
+        self.began = self.now
+
+    def pass_by(self, *, beat: bool = True, every: int = 10, **length: float) -> None:
+        end = self.now + timedelta(**length)
+        while beat and self.now + timedelta(seconds=every) <= end:
+            self.now += timedelta(seconds=every)
+            claim_due(self.now)
+        self.now = end
+
+    def make(self, name: str = "report", **policies: Any) -> Routine:
+        return service.create_routine(name, **({"task": NOTE} | policies))
+
+    def found(self) -> list[str]:
+        """What the audit finds, as texts without the routine's name."""
+        return [each.what for each in service.audit(self.began - timedelta(days=1), now=self.now).imbalances]
+
+
+@pytest.fixture
+def hours(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Hours:
+    hours = Hours()
+    monkeypatch.setattr(clock, "now", lambda: hours.now)
+    return hours
+
+
+@pytest.fixture
+def make(db: None, time: Time) -> Callable[..., Routine]:
+    """Create a routine of the `note` task."""
+
+    def make(name: str = "report", **values: Any) -> Routine:
+        return service.create_routine(name, **({"task": NOTE} | values))
+
+    return make
+
+
+@pytest.fixture
+def ledger(transactional_db: None, redis_url: str) -> None:
+    """A ledger with real commits, and an empty Redis: for what happens between transactions."""
+
+
+@pytest.fixture
+def short_lived_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The heart ends with its last run, so that no connection outlives a test."""
+    monkeypatch.setattr(heart, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(renewal, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(watchdog, "IDLE_SECONDS", 0.0)
+    yield
+    wait_for(lambda: not any(t.name in OUR_THREADS for t in threading.enumerate()), 15, "a thread of ours lives on")
+
+
+@pytest.fixture
+def run_it() -> Execute:
+    """Execute a PENDING run in this process, as a worker would; returns its row afterwards."""
+
+    def run(row: RoutineRun, **options: Any) -> RoutineRun:
+        execute(Delivery(run_id=row.id, hostname="test@here", **options))
+        return RoutineRun.objects.get(id=row.id)
+
+    return run
+
+
+@pytest.fixture
+def login(db: None) -> Login:
+    """A client for someone who may do everything, or only what is named."""
+
+    def logged_in(*permissions: str, everything: bool = False, name: str = "ada") -> Client:
+        user = User.objects.create_user(name, password="pw", is_staff=True, is_superuser=everything)
+        user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return logged_in
+
+
+@pytest.fixture
+def operator(login: Login) -> Client:
+    """Someone who may do everything."""
+    return login(everything=True, name="root")
+
+
+@pytest.fixture
+def viewer(login: Login) -> Client:
+    """Someone who may only look."""
+    return login("view_routine", "view_routinerun", "view_pool", name="eve")

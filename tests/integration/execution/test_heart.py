@@ -1,0 +1,281 @@
+"""The heart: heartbeats, stop requests, leases, and what it takes to call a run lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+from uuid import UUID
+
+import pytest
+import redis
+from django.db import connection, transaction
+from django.test import override_settings
+from django.utils import timezone
+
+from routines_app.coordination import leases
+from routines_app.core.words import Reason, RunStatus
+from routines_app.execution.heart import Heart
+from routines_app.execution.live import LiveRun
+from routines_app.execution.renewal import Renewal
+from routines_app.execution.stops import Stop
+from routines_app.execution.watchdog import SILENCE_SECONDS, Watchdog
+from routines_app.models import RoutineRun, RunLog
+from routines_app.protocol.end.finish import finish
+from routines_app.protocol.end.overlap import request_stop
+from routines_app.protocol.record.outcome import succeeded
+from routines_app.protocol.run.heartbeat import beat_heart, write_log
+from routines_app.protocol.run.start import Started, start
+from tests.acceptance.ringing import ring, routine
+from tests.processes import free_port, stretched, wait_for
+
+
+class Noted:
+    """An interrupter that only counts."""
+
+    can_end_process = False
+
+    def __init__(self) -> None:
+        self.interrupts = 0
+
+    def interrupt(self, run: Any) -> None:
+        self.interrupts += 1
+
+    def body_over(self) -> None: ...
+
+
+def live(name: str = "plain", **policies: Any) -> LiveRun:
+    begun = start(ring(routine(name, **policies), send=False).id, "me")
+    assert isinstance(begun, Started)
+    run = LiveRun(begun.facts, Noted(), time.monotonic())
+    run.enter_body()
+    return run
+
+
+def speak(runs: list[LiveRun], now: float | None = None) -> Heart:
+    heart = Heart(lambda: runs)
+    heart._speak(runs, time.monotonic() if now is None else now, set())
+    return heart
+
+
+def renew(runs: list[LiveRun]) -> None:
+    Renewal(lambda: runs).renew(runs)
+
+
+def test_a_heartbeat_stamps_all_runs_and_brings_stop_requests() -> None:
+    """One statement for the whole process."""
+    one, other = live("one"), live("other")
+    before = RoutineRun.objects.get(id=one.facts.id).heartbeat_at
+    with transaction.atomic():
+        request_stop([other.facts.id], Reason.REPLACED, timezone.now())
+    speak([one, other])
+    after = RoutineRun.objects.get(id=one.facts.id).heartbeat_at
+    assert before is not None
+    assert after is not None
+    assert after > before
+    assert (one.stop, other.stop) == (None, Stop.REPLACED)
+    assert isinstance(other.interrupter, Noted)
+    assert other.interrupter.interrupts == 1
+
+
+def test_heartbeats_lock_runs_in_the_order_of_their_ids() -> None:
+    """Whoever locks several runs does it like this, so that nobody waits in a circle."""
+    high = UUID(int=2**128 - 1)
+    ring(routine("older"), send=False, id=high)  # a table is often scanned in the order in which it was written
+    assert isinstance(start(high, "me"), Started)
+    low = live("newer").facts.id
+    rows = RoutineRun.objects.select_for_update()
+    told: list[set[UUID]] = []
+
+    def beat() -> None:
+        try:
+            told.append(set(beat_heart({high: None, low: None})))
+        finally:
+            connection.close()
+
+    beating = threading.Thread(target=beat)
+    with transaction.atomic():
+        rows.get(id=low)
+        beating.start()
+        beating.join(0.5)
+        rows.get(id=high)
+    beating.join(10)
+    assert told == [{low, high}]
+
+
+def test_a_run_that_somebody_else_ended_is_lost() -> None:
+    run = live()
+    RoutineRun.objects.filter(id=run.facts.id).update(
+        status=RunStatus.FAILED, reason=Reason.ORPHANED, completed_at=timezone.now()
+    )
+    speak([run])
+    assert run.stop is Stop.LOST
+
+
+def test_a_body_that_has_ended_is_not_interrupted() -> None:
+    """The heart may see the end that the run itself has just written."""
+    run = live()
+    run.leave_body()
+    finish(run.facts, succeeded(None))
+    speak([run])
+    assert run.stop is None
+
+
+def test_a_lease_that_redis_forgot_is_taken_again(redis_client: redis.Redis) -> None:
+    run = live(concurrency_policy="FORBID")
+    redis_client.flushdb()
+    renew([run])
+    holder = leases.holder(run.facts.routine_id)
+    assert holder is not None
+    assert holder[0] == run.facts.token
+    assert run.stop is None
+
+
+def test_the_ledger_decides_when_another_run_holds_the_lease(redis_client: redis.Redis) -> None:
+    """After a flush another run may hold the lease for a moment, until the running key refuses it."""
+    run = live(concurrency_policy="FORBID")
+    redis_client.flushdb()
+    leases.acquire(run.facts.routine_id, "another", 30)
+    renew([run])
+    speak([run])
+    assert run.stop is None
+
+
+def test_progress_and_log_lines_are_written_while_the_run_lasts() -> None:
+    run = live()
+    run.set_progress({"done": 1, "total": 2, "note": ""})
+    run.add_line(timezone.now(), "hello")
+    speak([run])
+    assert RoutineRun.objects.get(id=run.facts.id).progress == {"done": 1, "total": 2, "note": ""}
+    assert list(RunLog.objects.values_list("line", flat=True)) == ["hello"]
+    assert run.take_lines() == []
+
+
+def test_a_run_that_lost_its_row_writes_no_log() -> None:
+    run = live()
+    finish(run.facts, succeeded(None))
+    assert write_log(run.facts.id, run.facts.fence, [(timezone.now(), "too late")]) is False
+    assert not RunLog.objects.exists()
+    assert beat_heart({run.facts.id: None}) == {}
+
+
+def test_an_exclusive_body_stops_when_neither_database_nor_redis_answer() -> None:
+    """And not earlier, and not when one of them does."""
+    shared, exclusive = live("shared"), live("exclusive", concurrency_policy="FORBID")
+    dog = Watchdog()
+    dog._runs = {run.facts.id: run for run in (shared, exclusive)}
+    now = time.monotonic()
+    for asks in (dog._heart, dog._renewal):
+        asks._companion._thread = threading.current_thread()
+        asks._heard_at = now
+    dog.look(now + SILENCE_SECONDS - 1)
+    assert exclusive.stop is None
+    for asks in (dog._heart, dog._renewal):
+        asks._heard_at = now + 5
+        dog.look(now + SILENCE_SECONDS + 1)
+        assert exclusive.stop is None
+        asks._heard_at = now
+    dog.look(now + SILENCE_SECONDS + 1)
+    assert (exclusive.stop, shared.stop) == (Stop.LOST, None)
+
+
+def hears_redis_only(dog: Watchdog, now: float) -> bool:
+    return dog.silent_seconds(now) < dog._heart.silent_seconds(now)
+
+
+@override_settings(ROUTINES={"HEARTBEAT_SECONDS": 0.2})
+def test_a_database_that_hangs_costs_no_lease(monkeypatch: pytest.MonkeyPatch, redis_client: redis.Redis) -> None:
+    """The heart waits for the database for ever; leases are renewed, and Redis' answers keep the body alive."""
+    thawed, asked = threading.Event(), threading.Event()
+
+    def hang(*_: object) -> dict[UUID, Any]:
+        asked.set()
+        thawed.wait(30)
+        return {}
+
+    for name in ("beat_heart", "look"):
+        monkeypatch.setattr(f"routines_app.execution.heart.{name}", hang)
+    run = live(concurrency_policy="FORBID")
+    dog = Watchdog()
+    dog._runs = {run.facts.id: run}
+    dog.look(run.began + 2)
+    try:
+        assert asked.wait(5)
+        redis_client.flushdb()
+        wait_for(lambda: leases.holder(run.facts.routine_id), 10, "the lease was not renewed")
+        wait_for(lambda: hears_redis_only(dog, time.monotonic()), 10, "Redis' answers are not counted")
+        assert run.stop is None
+    finally:
+        run.leave_body()
+        dog.release(run)
+        thawed.set()
+
+
+def test_a_renewal_does_not_bring_back_the_lease_of_a_run_that_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither after the end, nor when the end comes in the middle of it: the routine's next run would have to wait."""
+    run = live(concurrency_policy="FORBID")
+    renewing = leases.renew
+
+    def ends_meanwhile(*arguments: Any) -> bool:
+        finish(run.facts, succeeded(None), give_back=run.give_lease_back)
+        return renewing(*arguments)
+
+    monkeypatch.setattr(leases, "renew", ends_meanwhile)
+    renew([run])
+    assert leases.holder(run.facts.routine_id) is None
+    monkeypatch.setattr(leases, "renew", renewing)
+    renew([run])
+    assert leases.holder(run.facts.routine_id) is None
+
+
+@pytest.mark.parametrize("part", ["_heart", "_renewal"])
+def test_a_thread_that_died_is_replaced(part: str) -> None:
+    """Whatever ended it: without it a run that lives would be found orphaned."""
+    run = live(concurrency_policy="FORBID")
+    dog = Watchdog()
+    dog._runs = {run.facts.id: run}
+    dead = threading.Thread(target=lambda: None)
+    dead.start()
+    dead.join()
+    getattr(dog, part)._companion._thread = dead
+    dog.look(run.began + 2)
+    assert getattr(dog, part)._companion.runs
+    dog.release(run)
+
+
+def test_one_of_both_is_enough_to_go_on() -> None:
+    """Without Redis the ledger's answer keeps the run alive."""
+    run = live(concurrency_policy="FORBID")
+    with override_settings(ROUTINES={"REDIS_URL": f"redis://127.0.0.1:{free_port()}/0"}):
+        heart = speak([run])
+    assert time.monotonic() - heart._heard_at < stretched(1)
+
+
+def test_the_first_reason_to_stop_counts() -> None:
+    run = live()
+    assert run.ask_to_stop(Stop.TIMEOUT, 1.0)
+    assert not run.ask_to_stop(Stop.CANCELLED, 2.0)
+    assert (run.stop, run.stopped_at) == (Stop.TIMEOUT, 1.0)
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_the_heart_lives_as_long_as_its_runs(rounds: int) -> None:
+    """It goes from round to round while there is one, and ends with the last."""
+    runs = [live()]
+    asked: list[int] = []
+
+    def lasting() -> list[LiveRun]:
+        asked.append(len(runs))
+        return list(runs)
+
+    heart = Heart(lasting)
+    heart.ensure_beating(time.monotonic())
+    assert heart.silent_seconds(time.monotonic()) < stretched(1)
+    wait_for(lambda: len(asked) >= rounds, 10, "the heart does not go on")
+    thread = heart._companion.thread
+    assert thread is not None
+    assert thread.is_alive()
+    runs.clear()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert heart._companion.thread is None

@@ -1,0 +1,177 @@
+"""`manage.py routines …`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from routines_app import service
+from routines_app.core.words import RoutineStatus, RunStatus, Source
+from routines_app.management.subcommands import subcommands
+from routines_app.models import Node, Routine, RoutineRun, RoutineState, ScheduleChange, new_run_id
+from routines_app.protocol.upkeep.prune import prune_once
+from tests.integration.conftest import MONDAY, Time
+from tests.integration.verbs.test_pause import waiting_run
+
+Make = Callable[..., Routine]
+
+
+def routines(*arguments: str) -> str:
+    out = StringIO()
+    call_command("routines", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_each_subcommand_is_found_by_its_verb() -> None:
+    """A module is a subcommand, under its own name and with a word of help."""
+    found = subcommands()
+    assert {"list", "prune", "run"} <= found.keys()
+    assert all(command.__module__.endswith(f".subcommands.{verb}") and command.help for verb, command in found.items())
+
+
+def test_list_shows_schedules_and_next_fires(make: Make) -> None:
+    """With filters, as a table and as JSON."""
+    make("nightly", cron="0 3 * * *", timezone="Europe/Paris")
+    make("often", every="90s")
+    service.pause_routine(make("by hand"))
+    table = routines("list")
+    assert "0 3 * * * (Europe/Paris)" in table
+    assert "every 1m 30s" in table
+    found = json.loads(routines("list", "--status", "ACTIVE", "--search", "OFT", "--json"))
+    assert [(row["name"], row["why"]) for row in found] == [("often", Source.BASELINE_INTERVAL)]
+
+
+def test_show_tells_about_one_routine_and_its_runs(make: Make) -> None:
+    """By name or by id."""
+    routine = make(every="1h", description="the report")
+    run = service.run_now(routine)
+    for ref in ("report", str(routine.pk)):
+        shown = routines("show", ref)
+        assert "the report" in shown
+        assert str(run.pk) in shown
+
+
+def test_plan_shows_the_coming_fires(make: Make) -> None:
+    """Of all routines or of some."""
+    make("one", every="10m")
+    make("two", every="15m")
+    found = json.loads(routines("plan", "one", "--horizon", "25m", "--json"))
+    assert [row["name"] for row in found] == ["one", "one"]
+    assert "two" in routines("plan", "--limit", "2")
+
+
+def test_nodes_shows_beats_and_workers(db: None) -> None:
+    """As they reported themselves."""
+    Node.objects.create(name="beat@a:1", role="beat", host="a", pid=1, started_at=MONDAY, seen_at=MONDAY)
+    assert "beat@a:1" in routines("nodes")
+
+
+def test_run_takes_arguments_and_a_key(make: Make) -> None:
+    """The operator is recorded."""
+    make()
+    said = routines("run", "report", "--args", "[1]", "--kwargs", '{"a": 2}', "--key", "k")
+    run = RoutineRun.objects.get()
+    assert said == f"run {run.pk} is PENDING\n"
+    assert (run.args, run.kwargs) == ([1], {"a": 2})
+    assert run.requested_by.endswith("command line)")
+    assert routines("run", "report", "--key", "k") == said
+
+
+def test_pause_and_resume_say_what_they_did(make: Make, time: Time) -> None:
+    """And what was released."""
+    make(every="1h")
+    assert "is paused until 2026-03-03 00:00:00+00:00" in routines(
+        "pause", "report", "--until", "2026-03-03T00:00", "--reason", "quiet"
+    )
+    time.pass_by(hours=3)
+    assert "3 slots of the pause released as LAST" in routines("resume", "report", "--release", "LAST")
+    reasons = ScheduleChange.objects.order_by("id").values_list("reason", flat=True)
+    assert list(reasons) == ["", "quiet", ""]
+
+
+def test_cancel_archive_and_delete(make: Make) -> None:
+    """The end of a routine."""
+    routine = make(every="1h")
+    run = waiting_run(routine, 1)
+    assert routines("cancel", str(run.pk)) == f"run {run.pk} is CANCELLED\n"
+    assert routines("archive", "report") == "report is archived\n"
+    assert "deleted with 1 runs" in routines("delete", "report")
+    assert not Routine.objects.exists()
+
+
+def test_reset_brings_a_parked_routine_back(make: Make) -> None:
+    """And says when it fires."""
+    make(every="1h")
+    Routine.objects.update(status=RoutineStatus.PARKED)
+    RoutineState.objects.update(next_run_at=None, next_source=Source.PARKED)
+    assert "report is active; next look 2026-03-02 11:00:30+00:00" in routines("reset", "report")
+
+
+def test_replan_finds_what_plain_sql_has_changed(make: Make) -> None:
+    """And leaves the others alone; a routine without a state gets one."""
+    make("same", every="1h")
+    changed = make("changed", every="1h")
+    Routine.objects.filter(pk=changed.pk).update(interval_ms=600_000)
+    Routine.objects.create(name="bare", task="t", trigger_kind="CRON", cron="0 * * * *")
+    assert routines("replan") == "2 routines replanned\n"
+    assert RoutineState.objects.get(pk=changed.pk).next_slot == MONDAY + timedelta(minutes=10)
+    assert RoutineState.objects.get(routine__name="bare").next_slot == MONDAY.replace(hour=11, minute=0, second=0)
+    assert routines("replan") == "0 routines replanned\n"
+    assert routines("replan", "same") == "1 routines replanned\n"
+
+
+def test_prune_deletes_old_ended_runs(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In batches; what is active or young stays."""
+    routine = make()
+    old = new_run_id().int - (40 * 86_400_000 << 80)
+    for number in range(3):
+        waiting_run(routine, number, id=UUID(int=old + number), **ended())
+    waiting_run(routine, 7, **ended())
+    now = RoutineRun.objects.order_by("-id")[0]
+    monkeypatch.setattr("routines_app.protocol.ledger.clock.now", lambda: datetime.now(UTC))
+    assert routines("prune", "--days", "30").endswith("3 runs older than 30 days deleted\n")
+    assert RoutineRun.objects.get().pk == now.pk
+
+
+@pytest.mark.parametrize("days", [25_000, 36_525, 1e9, float("inf"), float("nan"), 0, -3])
+def test_no_run_is_too_old_for_more_days_than_ids_can_tell(make: Make, days: float) -> None:
+    """Ids count from 1970: a time before it must not turn into one far in the future."""
+    waiting_run(make(), 1, **ended())
+    assert prune_once(datetime.now(UTC), days) == 0
+    assert RoutineRun.objects.exists()
+
+
+def ended() -> dict[str, Any]:
+    return {"status": RunStatus.SKIPPED, "completed_at": MONDAY}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "nobody"), "no routine has that name or id"),
+        (("run", "report", "--args", "{"), "is not JSON"),
+        (("run", "report", "--args", "{}"), "give a list"),
+        (("pause", "report", "--until", "tomorrow"), "is not a time such as"),
+        (("pause", "report", "--until", "2026-13-01T00:00"), "is not a time such as"),
+        (("resume", "report"), "needs a PAUSED routine"),
+        (("cancel", "x"), "a UUID"),
+        (("plan", "--horizon", "soon"), "horizon"),
+        (("list", "--limit", "-1"), "--limit: -1 is not accepted"),
+        (("list", "--limit", "9" * 30), "--limit"),
+        (("show", "9" * 5_000), "no routine has that name or id"),
+        (("show", "report", "--runs", "-1"), "limit"),
+        *((("prune", "--days", days), "--days") for days in ("nan", "inf", "-inf", "1e9", "-3", "0")),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(make: Make, arguments: tuple[str, ...], message: str) -> None:
+    """No traceback: the error of the service is the command's."""
+    make(every="1h")
+    with pytest.raises(CommandError, match=message):
+        routines(*arguments)

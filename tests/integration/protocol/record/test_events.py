@@ -1,0 +1,164 @@
+"""Signals, Celery events and log records."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from celery import current_app
+from django.db import transaction
+from django.utils import timezone
+
+from routines_app import receivers, signals
+from routines_app.core.words import Reason, RunStatus
+from routines_app.execution.watchdog import watchdog
+from routines_app.models import RoutineRun
+from routines_app.protocol.end.finish import finish
+from routines_app.protocol.record import events
+from routines_app.protocol.record.facts import RunFacts
+from routines_app.protocol.record.outcome import cancelled, failed, succeeded
+from routines_app.protocol.run.start import Started, start
+from tests.acceptance.ringing import ring, routine
+from tests.integration.conftest import Execute
+
+pytestmark = pytest.mark.usefixtures("ledger", "short_lived_threads")
+
+SIGNALS = {
+    name: getattr(signals, name)
+    for name in (
+        "run_started",
+        "run_succeeded",
+        "run_failed",
+        "run_skipped",
+        "run_cancelled",
+        "routine_exhausted",
+        "routine_parked",
+    )
+}
+
+
+@pytest.fixture
+def heard() -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    """What was sent, in order."""
+    heard: list[tuple[str, dict[str, Any]]] = []
+    connected: list[tuple[Any, Callable[..., None]]] = []
+    for name, signal in SIGNALS.items():
+
+        def receiver(name: str = name, **facts: Any) -> None:
+            heard.append((name, facts))
+
+        signal.connect(receiver, weak=False)
+        connected.append((signal, receiver))
+    yield heard
+    for signal, receiver in connected:
+        signal.disconnect(receiver)
+
+
+def begin(name: str = "plain", **policies: Any) -> RunFacts:
+    begun = start(ring(routine(name, **policies), send=False).id, "me")
+    assert isinstance(begun, Started)
+    events.run_started(begun.facts)
+    return begun.facts
+
+
+def test_a_run_tells_its_life_after_each_commit(heard: list[Any]) -> None:
+    """The facts at hand cost no query; what is not at hand is read when it is used."""
+    run = begin()
+    finish(run, succeeded("1"))
+    assert [name for name, _ in heard] == ["run_started", "run_succeeded"]
+    told = heard[1][1]["run"]
+    assert {"result", "error", "progress"} <= told.get_deferred_fields()
+    assert (told.id, told.status, told.routine.name) == (run.id, RunStatus.SUCCESS, "plain")
+    assert told.result == "1"
+
+
+def test_a_hopeless_chain_tells_that_it_is_exhausted_once(heard: list[Any]) -> None:
+    run = begin(max_attempts=1, park_after=1)
+    finish(run, failed(Reason.EXCEPTION, "no"))
+    finish(run, failed(Reason.EXCEPTION, "no"))
+    names = [name for name, _ in heard]
+    assert names == ["run_started", "run_failed", "routine_exhausted", "routine_parked"]
+    assert heard[1][1]["will_retry"] is False
+
+
+@pytest.mark.parametrize("eager", [True, False])
+def test_a_start_is_told_when_the_run_is_watched(run_it: Execute, eager: bool) -> None:
+    """Receivers may take their time: heartbeats and lease are kept up meanwhile. An eager run has no watchdog."""
+    watched: list[bool] = []
+
+    def receiver(run: RoutineRun, **_: Any) -> None:
+        watched.append(watchdog().find(str(run.id)) is not None)
+
+    signals.run_started.connect(receiver)
+    try:
+        row = run_it(ring(routine("plain"), send=False).row, eager=eager)
+    finally:
+        signals.run_started.disconnect(receiver)
+    assert watched == [not eager]
+    assert row.status == RunStatus.SUCCESS
+
+
+def test_cancellations_and_expiries_are_told(heard: list[Any]) -> None:
+    finish(begin(), cancelled(Reason.CANCELLED))
+    old = timezone.now() - timedelta(hours=1)
+    start(ring(routine("late", expires_ms=1000), send=False, scheduled_for=old).id, "me")
+    assert [(name, facts.get("reason")) for name, facts in heard[1:]] == [
+        ("run_cancelled", "cancelled"),
+        ("run_skipped", "expired"),
+    ]
+
+
+def test_nothing_is_told_of_what_was_rolled_back(heard: list[Any]) -> None:
+    run = begin()
+    with transaction.atomic():
+        finish(run, succeeded(None))
+        assert len(heard) == 1
+        transaction.set_rollback(True)
+    assert len(heard) == 1
+
+
+def test_a_receiver_that_fails_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(**_: Any) -> None:
+        raise ValueError("broken receiver")
+
+    signals.run_succeeded.connect(broken)
+    try:
+        run = begin()
+        finish(run, succeeded(None))
+    finally:
+        signals.run_succeeded.disconnect(broken)
+    assert RoutineRun.objects.get(id=run.id).status == RunStatus.SUCCESS
+    assert "broken receiver" in caplog.text
+
+
+def test_each_event_is_a_structured_log_record(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "routines_app.runs"):
+        run = begin()
+    [record] = [record for record in caplog.records if record.name == "routines_app.runs"]
+    facts = record.__dict__["routine_event"]
+    assert (facts["uuid"], facts["routine"], facts["status"]) == (str(run.id), "plain", "RUNNING")
+
+
+def test_monitors_get_routine_events_when_they_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only in a worker that was started with events."""
+    sent: list[tuple[str, dict[str, Any]]] = []
+
+    class Dispatcher:
+        def __enter__(self) -> Dispatcher:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def send(self, kind: str, **facts: Any) -> None:
+            sent.append((kind, facts))
+
+    monkeypatch.setattr(current_app.events, "default_dispatcher", lambda **_: Dispatcher())
+    finish(begin("silent"), succeeded(None))
+    assert sent == []
+    monkeypatch.setattr(receivers, "_worker_sends_events", True)
+    finish(begin("asked"), succeeded(None))
+    assert [kind for kind, _ in sent] == ["routine-run-started", "routine-run-succeeded"]
+    assert sent[1][1]["routine"] == "asked"

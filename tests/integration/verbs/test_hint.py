@@ -1,0 +1,101 @@
+"""Hints: temporary changes of a schedule, planned at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from routines_app import service
+from routines_app.core.words import Reason, Source
+from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState, ScheduleChange
+from tests.integration.conftest import MONDAY, Time
+
+Make = Callable[..., Routine]
+
+
+def test_an_interval_hint_is_planned_at_once(make: Make) -> None:
+    """It replaces the baseline while it lasts, and says why."""
+    routine = make(cron="0 * * * *")
+    service.propose_interval(routine, "5m", ttl="1h", reason="incident", actor="ann")
+    state = RoutineState.objects.get()
+    assert (state.next_slot, state.next_source) == (MONDAY + timedelta(minutes=5), Source.HINT_INTERVAL)
+    assert (state.hint_reason, state.hint_expires_at) == ("incident", MONDAY + timedelta(hours=1))
+    change = ScheduleChange.objects.first()
+    assert change is not None
+    assert (change.kind, change.actor, change.next_slot) == (ChangeKind.HINTED, "ann", state.next_slot)
+
+
+def test_a_one_shot_competes_with_the_schedule(make: Make) -> None:
+    """The earlier one wins."""
+    routine = make(cron="0 * * * *")
+    service.propose_next_time(routine, MONDAY + timedelta(hours=2), ttl="1d")
+    assert RoutineState.objects.get().next_source == Source.BASELINE_CRON
+    service.propose_next_time(routine, MONDAY + timedelta(minutes=3), ttl="1d")
+    state = RoutineState.objects.get()
+    assert (state.next_slot, state.next_source) == (MONDAY + timedelta(minutes=3), Source.HINT_ONESHOT)
+
+
+def test_a_one_shot_wakes_a_manual_routine(make: Make) -> None:
+    """Without a schedule the hint is all there is."""
+    routine = make()
+    service.propose_next_time(routine, MONDAY + timedelta(minutes=3), ttl="1h")
+    assert RoutineState.objects.get().next_run_at == MONDAY + timedelta(minutes=3)
+
+
+def test_cleared_hints_leave_the_triggers_own_plan(make: Make) -> None:
+    """As if there had been none."""
+    routine = make(cron="0 * * * *")
+    planned = RoutineState.objects.get().next_slot
+    service.propose_interval(routine, "5m", ttl="1h")
+    service.clear_hints(routine)
+    state = RoutineState.objects.get()
+    assert (state.next_slot, state.next_source) == (planned, Source.BASELINE_CRON)
+    assert (state.hint_interval_ms, state.hint_next_at, state.hint_expires_at) == (None, None, None)
+
+
+def test_cron_slots_that_a_hint_went_past_are_accounted_for(make: Make, time: Time) -> None:
+    """Clearing a long hint does not lose the slots that it had moved."""
+    routine = make(cron="0 * * * *")
+    service.propose_interval(routine, "6h", ttl="1d")
+    time.pass_by(hours=3)
+    service.clear_hints(routine)
+    run = RoutineRun.objects.get()
+    assert (run.reason, run.occurrences) == (Reason.SUPERSEDED, 3)
+    assert RoutineState.objects.get().next_slot == MONDAY.replace(hour=14, minute=0, second=0)
+
+
+def test_a_hint_does_not_swallow_a_slot_that_is_due(make: Make, time: Time) -> None:
+    """The claim fires it and plans with the hint afterwards."""
+    routine = make(every="1h")
+    time.pass_by(hours=1, seconds=1)
+    service.propose_interval(routine, "5m", ttl="1h")
+    state = RoutineState.objects.get()
+    assert (state.next_slot, state.hint_interval_ms) == (MONDAY + timedelta(hours=1), 300_000)
+
+
+def test_hints_that_make_no_sense_are_refused(make: Make) -> None:
+    """Each error names its field."""
+    routine = make(every="1h")
+    for field, act in (
+        ("interval", lambda: service.propose_interval(routine, "10", ttl="1h")),
+        ("ttl", lambda: service.propose_interval(routine, "10m", ttl=0)),
+        ("at", lambda: service.propose_next_time(routine, MONDAY.replace(tzinfo=None), ttl="1h")),
+        ("at", lambda: service.propose_next_time(routine, MONDAY + timedelta(hours=2), ttl="1h")),
+    ):
+        with pytest.raises(service.InvalidValue) as caught:
+            act()
+        assert caught.value.field == field
+    assert RoutineState.objects.get().hint_expires_at is None
+
+
+def test_more_slots_than_are_counted_at_once_are_all_accounted_for(make: Make, time: Time) -> None:
+    """A long hint over a schedule of seconds: one row stands for every slot that it went past."""
+    routine = make(cron="* * * * * *")
+    service.propose_interval(routine, "1d", ttl="2d")
+    time.pass_by(seconds=10_500)
+    service.clear_hints(routine)
+    skipped = RoutineRun.objects.get()
+    assert (skipped.reason, skipped.occurrences) == (Reason.SUPERSEDED, 10_500)
+    assert skipped.scheduled_until == time.now
