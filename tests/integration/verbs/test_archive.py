@@ -10,7 +10,7 @@ import pytest
 from routines_app import service
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, Source
 from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
-from routines_app.verbs import archive
+from routines_app.verbs import delete
 from tests.integration.conftest import MONDAY, Time
 from tests.integration.verbs.test_pause import waiting_run
 from tests.integration.verbs.test_run_now import running_run
@@ -53,7 +53,7 @@ def test_archiving_a_paused_routine_ends_the_pause_too(make: Make, time: Time) -
 
 def test_deleting_takes_the_history_along_in_batches(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Progress is told, children move up, and the deletion itself stays in the history."""
-    monkeypatch.setattr(archive, "DELETE_BATCH", 2)
+    monkeypatch.setattr(delete, "DELETE_BATCH", 2)
     routine = make("parent", every="1h")
     child = make("child", parent="parent")
     make("grandchild", parent="child")
