@@ -247,7 +247,7 @@ def _begin_portably(alias: str, run_id: UUID, worker: str, routine_id: int | Non
     exclusive = routine_id is not None
     with transaction.atomic(using=alias):
         run = RoutineRun.objects.using(alias).select_related("routine").filter(id=run_id).first()
-        if run is None:
+        if run is None or routine_id not in (None, run.routine_id):  # the lease is another routine's
             return None
         state = lock_state(run.routine_id)
         if not _may_begin(run, exclusive):

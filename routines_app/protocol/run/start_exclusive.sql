@@ -1,6 +1,7 @@
 -- Start an exclusive run: the routine's state is locked first (the lock order), then the fence is raised and the run
--- moves PENDING -> RUNNING with the running key. While any other run of the routine is RUNNING nothing happens; one that
--- became RUNNING after this statement's snapshot is met by the unique running key.
+-- moves PENDING -> RUNNING with the running key. While the run may not start, or any other run of the routine is RUNNING,
+-- nothing happens, not even to the fence; one that became RUNNING after this statement's snapshot is met by the unique
+-- running key.
 -- What takes the places in braces: may_start.sql, the exclusive policies, the columns of facts.py.
 -- Arguments: run (uuid), routine (bigint), worker (text). Result: the facts (see facts.py), or no row.
 WITH locked AS MATERIALIZED (
@@ -13,6 +14,13 @@ WITH locked AS MATERIALIZED (
       AND NOT EXISTS (
           SELECT FROM routines_routinerun AS other
           WHERE other.routine_id = %(routine)s AND other.status = 'RUNNING'
+      )
+      AND EXISTS (
+          SELECT FROM routines_routinerun AS run
+          JOIN routines_routine AS routine ON routine.id = run.routine_id
+          WHERE {may_start}
+            AND run.routine_id = %(routine)s
+            AND routine.concurrency_policy IN ({exclusive})
       )
     RETURNING state.routine_id, state.fence, state.failure_count, state.next_source
 )
@@ -27,7 +35,7 @@ SET status = 'RUNNING',
     fence = state.fence
 FROM raised AS state
 JOIN routines_routine AS routine ON routine.id = state.routine_id
-WHERE {may_start}
+WHERE {may_start} -- once more: this is the compare-and-set
   AND run.routine_id = %(routine)s
   AND routine.concurrency_policy IN ({exclusive})
 RETURNING {facts}
