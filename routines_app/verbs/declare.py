@@ -15,10 +15,11 @@ from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.planning import plan_slots
+from routines_app.protocol.record.changes import BEAT
 from routines_app.verbs.archive import archive_routine
 from routines_app.verbs.checking.validation import clean_new
 from routines_app.verbs.create import insert
-from routines_app.verbs.editing import BEAT, editing
+from routines_app.verbs.editing import editing
 from routines_app.verbs.update import apply_changes
 
 

@@ -25,7 +25,6 @@ from routines_app.verbs.checking.rules import Text
 
 ACTOR = Text(longest=changes.LONGEST_ACTOR)
 REASON = Text(longest=2_000, lines=True)
-BEAT = "beat"  # the actor, where no person is
 
 
 @dataclass(kw_only=True)

@@ -13,8 +13,9 @@ from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.held import release_held_runs
 from routines_app.protocol.plan.leaving import change_plan, plan_unless_due
 from routines_app.protocol.plan.planning import fingerprint_of, plan_slots
+from routines_app.protocol.record.changes import BEAT
 from routines_app.verbs.checking.lookup import RoutineRef
-from routines_app.verbs.editing import BEAT, Edit, editing
+from routines_app.verbs.editing import Edit, editing
 
 READ_AT_ONCE = 1_000
 

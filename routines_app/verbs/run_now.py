@@ -14,10 +14,9 @@ from typing import Any
 
 from routines_app.conf import get_settings
 from routines_app.core.admission import Cancel, Candidate, Hold, Publish, Replace, Skip, admit, standing
-from routines_app.core.errors import NotAllowed
 from routines_app.core.holding import held_as
 from routines_app.core.keys import manual_key
-from routines_app.core.words import ConcurrencyPolicy, RoutineStatus, RunStatus, RunTrigger
+from routines_app.core.words import ConcurrencyPolicy, RunStatus, RunTrigger
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
@@ -27,7 +26,7 @@ from routines_app.protocol.record.events import tell
 from routines_app.verbs.checking import arguments
 from routines_app.verbs.checking.lookup import RoutineRef, RunRef, find_run
 from routines_app.verbs.checking.rules import Text
-from routines_app.verbs.editing import ACTOR, editing
+from routines_app.verbs.editing import ACTOR, editing, refuse_archived
 
 KEY = Text(longest=200, required=True)
 
@@ -71,8 +70,7 @@ class Request:
 
 
 def _run(routine: Routine, request: Request, now: datetime) -> RoutineRun:
-    if routine.status == RoutineStatus.ARCHIVED:
-        raise NotAllowed("status", routine.status, "an archived routine does not run any more")
+    refuse_archived(routine, "does not run any more")
     key = manual_key(routine.pk, request.token, 1)
     made_before = RoutineRun.objects.using(ledger_alias()).filter(idempotency_key=key).first()
     if made_before is not None:
@@ -87,12 +85,9 @@ def _run(routine: Routine, request: Request, now: datetime) -> RoutineRun:
 
 
 def _new_run(routine: Routine, request: Request, key: str, now: datetime) -> RoutineRun:
-    return RoutineRun(
-        routine=routine,
+    return RoutineRun.of(
+        routine,
         trigger=RunTrigger.MANUAL,
-        task=routine.task,
-        queue=routine.queue,
-        timeout_ms=routine.timeout_ms,
         args=request.args,
         kwargs=request.kwargs,
         pool_id=routine.pool_id,

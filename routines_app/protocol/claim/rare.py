@@ -17,8 +17,6 @@ from routines_app.protocol.plan.pause import end_pause
 from routines_app.protocol.record import changes
 from routines_app.protocol.record.events import emit
 
-BEAT = "beat"
-
 
 def end_due_pause(row: DueRow, now: datetime) -> None:
     """The pause's time is over: account for its slots and go on. The state is locked by the claim."""
@@ -26,7 +24,7 @@ def end_due_pause(row: DueRow, now: datetime) -> None:
     # A schedule that cannot be computed must leave nothing half done behind: the claim goes on with the others.
     with transaction.atomic(using=alias):
         state = RoutineState.objects.using(alias).select_related("routine").get(pk=row.routine_id)
-        end_pause(state.routine, state, now, actor=BEAT, reason="the pause ended")
+        end_pause(state.routine, state, now, actor=changes.BEAT, reason="the pause ended")
 
 
 def park_broken(row: DueRow, error: Exception, now: datetime) -> None:
@@ -38,7 +36,7 @@ def park_broken(row: DueRow, error: Exception, now: datetime) -> None:
     )
     RoutineState.objects.using(alias).filter(pk=row.routine_id).update(next_run_at=None, next_source=Source.PARKED)
     routine = Routine(pk=row.routine_id, name=row.name, task=row.task)
-    changes.record(ChangeKind.PARKED, routine, None, now, actor=BEAT, reason=reason)
+    changes.record(ChangeKind.PARKED, routine, None, now, actor=changes.BEAT, reason=reason)
     emit(signals.routine_parked, Routine, routine=routine, run=None, reason=reason)
 
 
@@ -50,7 +48,7 @@ def record_replans(replans: Sequence[tuple[DueRow, NewState]], now: datetime) ->
             routine_name=row.name,
             kind=ChangeKind.REPLANNED,
             at=now,
-            actor=BEAT,
+            actor=changes.BEAT,
             reason="the schedule was changed outside the service",
             after={
                 "trigger_kind": row.trigger_kind,

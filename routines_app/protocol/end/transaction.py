@@ -23,7 +23,6 @@ from routines_app.protocol.record import changes
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.record.outcome import Outcome
 
-ACTOR = "worker"
 WAITS_FOR_AN_END = (Reason.REPLACING, Reason.OVERDUE)
 
 
@@ -164,7 +163,7 @@ def _park_if_hopeless(routine: Routine, state: RoutineState, now: datetime) -> s
     routine.save(update_fields=["status", "paused_until", "pause_reason", "version", "updated_at"])
     replan(routine, state, now)
     after = {"status": RoutineStatus.PARKED.value}
-    changes.record(ChangeKind.PARKED, routine, state, now, actor=ACTOR, reason=why, before=before, after=after)
+    changes.record(ChangeKind.PARKED, routine, state, now, actor=changes.WORKER, reason=why, before=before, after=after)
     return why
 
 
@@ -183,7 +182,9 @@ def _replan_interval(routine: Routine, state: RoutineState, now: datetime) -> No
     state.next_source = plan.source
     why = f"{state.failure_count} failed chains in a row" if state.failure_count else "recovered"
     after = {"next_slot": state.next_slot}
-    changes.record(ChangeKind.REPLANNED, routine, state, now, actor=ACTOR, reason=why, before=before, after=after)
+    changes.record(
+        ChangeKind.REPLANNED, routine, state, now, actor=changes.WORKER, reason=why, before=before, after=after
+    )
 
 
 def _plan_anew(routine: Routine, state: RoutineState, now: datetime) -> tuple[datetime | None, Plan]:

@@ -12,6 +12,7 @@ from routines_app.models import ChangeKind, Routine, RoutineState, ScheduleChang
 from routines_app.protocol.ledger.database import ledger_alias
 
 LONGEST_ACTOR = 255
+BEAT, WORKER = "beat", "worker"  # who acts where no person does
 
 
 def record(
