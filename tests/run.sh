@@ -17,12 +17,13 @@ port_answers() {
 # One part: its output and then its exit code, in files that `tell` finds.
 part() {
     local name=$1 file
+    [ -e "$OUT/interrupted" ] && return
     shift
-    file=$(mktemp "$OUT/XXXXXX")
+    file=$(mktemp "$OUT/part.XXXXXX")
     echo "=== $name" >"$file"
     echo "--- begins: $name"
     "$@" >>"$file" 2>&1
-    echo "$? $name" >"$file.ended"
+    echo "$? $name" >"$file.code" && mv "$file.code" "$file.ended"
 }
 
 # Print what has ended since the last look, one after another.
@@ -33,25 +34,32 @@ tell() {
         read -r code name <"$ended"
         cat "${ended%.ended}"
         [ "$code" = 0 ] || echo "$name (exit code $code)" >>"$OUT/failed"
-        rm "$ended"
+        rm "$ended" "${ended%.ended}"
     done
 }
 
 interrupted() {
     trap '' INT TERM
-    for line in "${lines[@]}"; do
-        kill -TERM "$line" 2>/dev/null      # no further part
-        kill -INT -- "-$line" 2>/dev/null   # pytest cleans up as at Ctrl-C
-    done
+    touch "$OUT/interrupted" # no further part begins
+    signal_lines INT         # pytest cleans up as at Ctrl-C
     for _ in $(seq 60); do
-        [ -n "$(jobs -r)" ] && sleep 0.5
+        signal_lines 0 && sleep 0.5
     done
-    for line in "${lines[@]}"; do kill -TERM -- "-$line" 2>/dev/null; done
-    wait
+    signal_lines TERM
     tell
+    cat "$OUT"/part.* 2>/dev/null
     echo "=== INTERRUPTED"
     rm -rf "$OUT"
     exit 130
+}
+
+# Whether any process of a line was there to get it.
+signal_lines() {
+    local got=1
+    for line in "${lines[@]}"; do
+        kill "-$1" -- "-$line" 2>/dev/null && got=0
+    done
+    return $got
 }
 trap interrupted INT TERM
 
