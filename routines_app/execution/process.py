@@ -36,8 +36,7 @@ def keep_connections(**_: Any) -> None:
 class Reporter:
     """Reports this worker as a node, every minute and when something changes."""
 
-    def __init__(self, worker: Any) -> None:
-        self._worker = worker
+    def __init__(self) -> None:
         self._wake = threading.Event()
         self._draining = False
         self._ended = False
@@ -83,9 +82,9 @@ _reporter: Reporter | None = None
 
 
 @signals.worker_ready.connect(weak=False)
-def report(sender: Any = None, **_: Any) -> None:
+def report(**_: Any) -> None:
     global _reporter
-    _reporter = Reporter(sender)
+    _reporter = Reporter()
     _reporter.start()
 
 
