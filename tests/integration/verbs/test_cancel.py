@@ -14,8 +14,7 @@ from routines_app.core.words import Reason, RunStatus, Source
 from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.claim.claim import claim_due
 from tests.integration.conftest import MONDAY, NOTE, Time
-from tests.integration.verbs.test_pause import waiting_run
-from tests.integration.verbs.test_run_now import running_run
+from tests.integration.verbs.rows import running_run, waiting_run
 
 Make = Callable[..., Routine]
 

@@ -11,7 +11,7 @@ from routines_app import service
 from routines_app.core.words import RunStatus
 from routines_app.models import Pool, Routine, RoutineRun
 from tests.integration.conftest import MONDAY
-from tests.integration.verbs.test_pause import waiting_run
+from tests.integration.verbs.rows import waiting_run
 
 Make = Callable[..., Routine]
 

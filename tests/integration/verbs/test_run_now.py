@@ -18,15 +18,9 @@ from routines_app.protocol.end.finish import close_run
 from routines_app.protocol.publish import outbox
 from routines_app.protocol.record.outcome import cancelled
 from tests.integration.conftest import MONDAY, NOTE, Time
-from tests.integration.verbs.test_pause import waiting_run
+from tests.integration.verbs.rows import running_run, waiting_run
 
 Make = Callable[..., Routine]
-
-
-def running_run(routine: Routine, number: int = 1, **values: Any) -> RoutineRun:
-    """A run in the middle of its body."""
-    started = {"status": RunStatus.RUNNING, "started_at": MONDAY, "heartbeat_at": MONDAY, "dispatched_at": MONDAY}
-    return waiting_run(routine, number, **(started | values))
 
 
 def test_a_run_is_written_ready_to_be_sent_and_the_schedule_does_not_move(make: Make) -> None:

@@ -18,7 +18,7 @@ from routines_app.management.subcommands import subcommands
 from routines_app.models import Node, Routine, RoutineRun, RoutineState, ScheduleChange, new_run_id
 from routines_app.protocol.upkeep.prune import prune_once
 from tests.integration.conftest import MONDAY, Time
-from tests.integration.verbs.test_pause import waiting_run
+from tests.integration.verbs.rows import waiting_run
 
 Make = Callable[..., Routine]
 
