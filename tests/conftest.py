@@ -74,7 +74,7 @@ def no_session_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """Who opens a connection closes it, in its own thread: what is left over would keep the test database."""
     yield
     with suppress(TimeoutError):
-        wait_for(lambda: not sessions_of_others(), CLOSING_SECONDS, "sessions are left")
+        wait_for(lambda: not sessions_of_others(), CLOSING_SECONDS, "sessions are left", every=0.2)
     left = sessions_of_others()
     assert not left, f"{request.node.nodeid} leaves database sessions open; their last statements: {left}"
 

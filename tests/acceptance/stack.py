@@ -20,6 +20,7 @@ from uuid import uuid4
 import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.test import override_settings
+from kombu import pools
 
 from routines_app.coordination.broker import broker
 from routines_app.coordination.redis_client import key
@@ -210,11 +211,11 @@ class Stack:
 
     def wait_until(self, predicate: Callable[[], T], timeout: float, message: str) -> T:
         """Poll until the predicate is true and return what it gave; else fail with every process's log."""
-        patience = stretched(timeout)
-        deadline = time.monotonic() + patience
+        began = time.monotonic()
         while not (value := self.ask(predicate)):
-            if time.monotonic() > deadline:
-                raise AssertionError(f"{message} (waited {patience:.3g} s)\n{self.logs()}")
+            waited = time.monotonic() - began
+            if waited > timeout and waited > stretched(timeout):
+                raise AssertionError(f"{message} (waited {waited:.3g} s)\n{self.logs()}")
             time.sleep(POLL_SECONDS)
         return value
 
@@ -287,7 +288,7 @@ def celery_pointed_at(broker_url: str) -> Iterator[None]:
 def use_broker(url: str) -> None:
     broker().close()  # what it holds open leads to the server of the stack before
     celery: Any = app  # its type stubs know neither of the pools
-    celery.pool.force_close_all()
+    pools.reset()  # kombu remembers pools by address, closed ones too, and a port can come again
     celery._pool = celery.amqp._producer_pool = None  # filled again, from the new address, when used
     app.conf.update(broker_url=url, broker_transport_options=broker_options(url))
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth.models import Permission, User
+from django.db import connections
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
@@ -40,10 +41,12 @@ def browser() -> Iterator[Browser]:
         pytest.skip("no Chromium on this machine: apt-get install chromium, or set CHROMIUM")
     # Playwright keeps an event loop in this thread, which Django takes for a reason to refuse database work.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    connections.close_all()  # beside the loop this thread gets other connections, and could not close these any more
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield found
         found.close()
+        connections.close_all()  # and without it, these
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
