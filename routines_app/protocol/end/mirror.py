@@ -103,8 +103,12 @@ def _store_in_one_statement(alias: str, record: dict[str, Any], status: RunStatu
 def _store_portably(alias: str, record: dict[str, Any], status: RunStatus) -> None:
     from django_celery_results.models import TaskResult
 
+    records = TaskResult.objects.using(alias)
+    task_id, created_at = record.pop("task_id"), record.pop("date_created")
     record |= {"status": STATES[status], "content_type": "application/json", "content_encoding": "utf-8"}
-    TaskResult.objects.using(alias).update_or_create(task_id=record.pop("task_id"), defaults=record)
+    _, is_new = records.update_or_create(task_id=task_id, defaults=record)
+    if is_new:  # the model has put the present there, as it would whatever it is given
+        records.filter(task_id=task_id).update(date_created=created_at)
 
 
 def _statement(ended: str) -> str:

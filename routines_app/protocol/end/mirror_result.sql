@@ -1,4 +1,5 @@
 -- Write the django-celery-results record of a run. What takes the place of "ended" has the status of the ended run.
+-- A record that is there already is written over, but for when it was created.
 -- Arguments: by the names of the columns, with mirror_ before them.
 INSERT INTO django_celery_results_taskresult (
     task_id, periodic_task_name, task_name, task_args, task_kwargs, status, worker, content_type, content_encoding,
@@ -11,6 +12,9 @@ SELECT %(mirror_task_id)s, %(mirror_periodic_task_name)s, %(mirror_task_name)s, 
        %(mirror_date_created)s::timestamptz, %(mirror_date_started)s::timestamptz, %(mirror_date_done)s::timestamptz
 FROM {ended}
 ON CONFLICT (task_id) DO UPDATE
-SET status = EXCLUDED.status, result = EXCLUDED.result, traceback = EXCLUDED.traceback, worker = EXCLUDED.worker,
-    periodic_task_name = EXCLUDED.periodic_task_name, date_done = EXCLUDED.date_done
+SET periodic_task_name = EXCLUDED.periodic_task_name, task_name = EXCLUDED.task_name, task_args = EXCLUDED.task_args,
+    task_kwargs = EXCLUDED.task_kwargs, status = EXCLUDED.status, worker = EXCLUDED.worker,
+    content_type = EXCLUDED.content_type, content_encoding = EXCLUDED.content_encoding, result = EXCLUDED.result,
+    traceback = EXCLUDED.traceback, meta = EXCLUDED.meta, date_started = EXCLUDED.date_started,
+    date_done = EXCLUDED.date_done
 RETURNING task_id

@@ -1,0 +1,216 @@
+"""Due routines, by each way: which ones a claim takes, what it reads of them, and what it leaves in their states."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from routines_app.models import Pool, Routine, new_run_id
+from routines_app.protocol.claim import due
+from routines_app.protocol.claim.due import DueRow, NewState, take_due, write_states
+from tests.integration.protocol.conformance.rows import MOMENT, ODD_TEXT, SECOND, make_routine, state_columns
+
+pytestmark = pytest.mark.django_db
+
+MODULES = (due,)
+
+NOW = MOMENT
+PLANNED = {"next_source": "baseline-cron"}
+
+
+def due_at(next_run_at: datetime | None, **values: Any) -> Routine:
+    return make_routine({"next_run_at": next_run_at} | (PLANNED if next_run_at else {}), **values)
+
+
+def taken(limit: int = 10) -> list[DueRow]:
+    with transaction.atomic():
+        return take_due(NOW, limit)
+
+
+@pytest.mark.parametrize(
+    ("next_run_at", "is_taken"),
+    [
+        pytest.param(NOW - SECOND, True, id="overdue"),
+        pytest.param(NOW, True, id="due at this very moment"),
+        pytest.param(NOW + 0.000001 * SECOND, False, id="due a microsecond later"),
+        pytest.param(None, False, id="no beat needs to look at it"),
+    ],
+)
+def test_what_is_due_is_taken(next_run_at: datetime | None, is_taken: bool) -> None:
+    """To the microsecond."""
+    routine = due_at(next_run_at)
+    assert [row.routine_id for row in taken()] == ([routine.pk] if is_taken else [])
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "PAUSED", "PARKED", "ARCHIVED"])
+def test_the_state_alone_says_what_is_due(status: str) -> None:
+    """What that means for a routine that is not active, the claim decides."""
+    due_at(NOW, status=status)
+    assert [row.status for row in taken()] == [status]
+
+
+@pytest.mark.parametrize(
+    ("limit", "places"),
+    [
+        pytest.param(10, [2, 0, 3, 1], id="all of them"),
+        pytest.param(4, [2, 0, 3, 1], id="as many as there are"),
+        pytest.param(3, [2, 0, 3], id="the longest overdue first, then in the order of their ids"),
+        pytest.param(1, [2], id="one"),
+        pytest.param(0, [], id="none"),
+    ],
+)
+def test_the_longest_overdue_come_first(limit: int, places: list[int]) -> None:
+    """So nobody is passed over for ever."""
+    ages = [5, 1, 9, 5]
+    routines = [due_at(NOW - age * SECOND) for age in ages]
+    due_at(NOW + SECOND)
+    assert [row.routine_id for row in taken(limit)] == [routines[place].pk for place in places]
+
+
+def every_state_value() -> dict[str, Any]:
+    """No two of the times are the same: none can stand in another's place."""
+    return {
+        "last_slot": MOMENT - 10 * SECOND,
+        "next_slot": MOMENT - 9 * SECOND,
+        "next_run_at": MOMENT - 8 * SECOND,
+        "next_source": "hint-interval",
+        "hint_interval_ms": 2**40,
+        "hint_next_at": MOMENT + 7 * SECOND,
+        "hint_expires_at": MOMENT + 8 * SECOND,
+        "failure_count": 3,
+        "fingerprint": "0123456789abcdef",
+        "open_skip": new_run_id(),
+        "release_policy": "ALL",
+        "release_until": MOMENT + 9 * SECOND,
+    }
+
+
+EVERY_ROUTINE_VALUE = {
+    "name": ODD_TEXT,
+    "task": "some.task",
+    "queue": "slow",
+    "trigger_kind": "INTERVAL",
+    "cron": "",
+    "interval_ms": 86_400_000,
+    "timezone": "Europe/Berlin",
+    "start_at": MOMENT - 30 * SECOND,
+    "end_at": MOMENT + 30 * SECOND,
+    "jitter_ms": 11,
+    "status": "PAUSED",
+    "paused_until": MOMENT + 31 * SECOND,
+    "priority": "HIGH",
+    "concurrency_policy": "REPLACE",
+    "catch_up_policy": "LAST",
+    "misfire_grace_ms": 12,
+    "catch_up_window": 13,
+    "catch_up_limit": 14,
+    "timeout_ms": 1_015,
+    "min_interval_ms": 16,
+    "max_interval_ms": 17,
+    "created_at": MOMENT - 32 * SECOND,
+}
+NO_STATE_VALUE = {
+    "last_slot": None,
+    "next_slot": None,
+    "next_run_at": MOMENT,
+    "next_source": "paused",
+    "hint_interval_ms": None,
+    "hint_next_at": None,
+    "hint_expires_at": None,
+    "failure_count": 0,
+    "fingerprint": "",
+    "open_skip": None,
+    "release_policy": "",
+    "release_until": None,
+}
+NO_ROUTINE_VALUE = {
+    "name": "nothing",
+    "task": "t",
+    "queue": "",
+    "trigger_kind": "CRON",
+    "cron": "* * * * *",
+    "interval_ms": None,
+    "timezone": "UTC",
+    "start_at": None,
+    "end_at": None,
+    "jitter_ms": 0,
+    "status": "ACTIVE",
+    "paused_until": None,
+    "priority": "MEDIUM",
+    "concurrency_policy": "ALLOW",
+    "catch_up_policy": "SKIP",
+    "misfire_grace_ms": 0,
+    "catch_up_window": None,
+    "catch_up_limit": None,
+    "timeout_ms": 1_000,
+    "min_interval_ms": None,
+    "max_interval_ms": None,
+    "created_at": MOMENT,
+}
+
+
+def test_every_column_is_read() -> None:
+    """Of a routine that has a value everywhere, and of one that has none."""
+    pool = Pool.objects.create(name="pool", max_concurrent=1)
+    full = every_state_value()
+    first = make_routine(full, pool=pool, **EVERY_ROUTINE_VALUE)
+    second = make_routine(NO_STATE_VALUE, **NO_ROUTINE_VALUE)
+    assert taken() == [
+        DueRow(routine_id=first.pk, pool_id=pool.pk, **full, **EVERY_ROUTINE_VALUE),
+        DueRow(routine_id=second.pk, pool_id=None, **NO_STATE_VALUE, **NO_ROUTINE_VALUE),
+    ]
+
+
+def test_every_column_of_a_new_state_is_written() -> None:
+    """Each state gets its own, what a claim does not move stays, and so does the state of whom it did not take."""
+    moved, emptied, other = (make_routine(every_state_value() | {"fence": 5}) for _ in range(3))
+    before = {routine.pk: state_columns(routine) for routine in (moved, emptied, other)}
+    values = {
+        "last_slot": MOMENT + 1 * SECOND,
+        "next_slot": MOMENT + 2 * SECOND,
+        "next_run_at": MOMENT + 3 * SECOND,
+        "next_source": "clamped-max",
+        "hint_next_at": MOMENT + 4 * SECOND,
+        "fingerprint": 'a"b\\c,{}NULL',
+        "open_skip": new_run_id(),
+        "release_policy": "LAST",
+        "release_until": MOMENT + 5 * SECOND,
+    }
+    nothing = {
+        "last_slot": None,
+        "next_slot": None,
+        "next_run_at": None,
+        "next_source": "ended",
+        "hint_next_at": None,
+        "fingerprint": "",
+        "open_skip": None,
+        "release_policy": "",
+        "release_until": None,
+    }
+    write_states([NewState(emptied.pk, **nothing), NewState(moved.pk, **values)])
+    assert state_columns(moved) == before[moved.pk] | values
+    assert state_columns(emptied) == before[emptied.pk] | nothing
+    assert state_columns(other) == before[other.pk]
+
+
+def test_states_that_say_the_same_are_all_written() -> None:
+    """Most columns of a batch do."""
+    routines = [make_routine() for _ in range(3)]
+    before = [state_columns(routine) for routine in routines]
+    values = every_state_value()
+    same = {field: values[field] for field in NewState._fields[1:]}
+    write_states([NewState(routine.pk, **same) for routine in routines])
+    assert [state_columns(routine) for routine in routines] == [state | same for state in before]
+
+
+def test_a_state_that_is_gone_is_not_written() -> None:
+    """Its routine was deleted; the others move on."""
+    routine = make_routine()
+    values = every_state_value()
+    new = NewState(routine.pk, **{field: values[field] for field in NewState._fields[1:]})
+    write_states([new._replace(routine_id=routine.pk + 1000), new])
+    assert state_columns(routine)["next_run_at"] == values["next_run_at"]
+    write_states([])
