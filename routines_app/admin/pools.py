@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -56,6 +57,14 @@ class PoolAdmin(OwnFiltersOnly):
         """A pool that is in use cannot go. This is asked for every page, so it asks only what an index answers."""
         used = obj is not None and service.is_pool_used(obj)
         return super().has_delete_permission(request, obj) and not used
+
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> Any:
+        """A run may have come between the page and the button."""
+        try:
+            return super().delete_view(request, object_id, extra_context)
+        except RoutineError as refused:
+            self.message_user(request, str(refused), messages.ERROR)
+            return HttpResponseRedirect(reverse("admin:routines_pool_change", args=[object_id]))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:  # noqa: ARG002
         """What deleting takes along. Django would load every run that a pool ever had to say that it keeps them."""

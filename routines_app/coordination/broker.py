@@ -1,4 +1,4 @@
-"""The broker: runs are rung in as messages that carry nothing but the run's id.
+"""The broker: runs are rung in as messages. The row is the work; a message says which row, and nothing that is trusted.
 
 Messages go out in batches over a connection of our own with bounded time-outs, because Celery's shared producer
 retries for minutes when the broker is away. A publish that failed is unknown, not undone: the row is the work,

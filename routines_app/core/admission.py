@@ -169,7 +169,8 @@ def _wait_for_stopping(run: Candidate, running: Sequence[ActiveRun], now: dateti
         return None
     if any(other.overdue for other in running):  # two bodies would run at once, whatever the rows said
         return Hold(Reason.OVERDUE)
-    over = tuple(other.id for other in running if _is_over_grace(run, other, now))
+    # Who is just being created has not waited: it is judged again in a moment, and then it may end what is too late.
+    over = () if run.fresh else tuple(other.id for other in running if _is_over_grace(run, other, now))
     if not over:
         return Hold(Reason.REPLACING)
     return Replace(force=over, then=_go(run) if len(over) == len(running) else Hold(Reason.REPLACING))

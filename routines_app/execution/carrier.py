@@ -1,4 +1,4 @@
-"""The one Celery task of this package: it executes any routine's run. The message carries nothing but the run's id."""
+"""The one Celery task of this package: it carries any routine's run. What it is to do, the run's row says."""
 
 from __future__ import annotations
 

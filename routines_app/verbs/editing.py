@@ -18,7 +18,7 @@ from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine, RoutineState
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
-from routines_app.protocol.ledger.locks import lock_state
+from routines_app.protocol.ledger.locks import lock_or_make_state
 from routines_app.protocol.record import changes
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.checking.rules import Text
@@ -64,7 +64,7 @@ def editing(ref: RoutineRef, *, actor: object = "", reason: str = "") -> Iterato
     actor, reason = ACTOR("actor", str(actor or "")), REASON("reason", reason)
     routine_id = find_routine(ref).pk
     with transaction.atomic(using=ledger_alias()):
-        state = lock_state(routine_id)
+        state = lock_or_make_state(routine_id)
         routine = find_routine(routine_id)
         routine.state, state.routine = state, routine
         # The clock is read behind the lock: whatever the last holder stamped is not later than this.

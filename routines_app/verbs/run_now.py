@@ -114,8 +114,8 @@ def _admit(routine: Routine, run: RoutineRun, now: datetime) -> None:
             run.status, run.reason, run.completed_at = RunStatus.SKIPPED, reason, now
         case Cancel(reason):
             run.status, run.reason, run.completed_at = RunStatus.CANCELLED, reason, now
-        case Replace(stop=stop, cancel=cancel, force=force, then=then):
-            make_room(now, stop=stop, cancel=cancel, force=force)
+        case Replace(stop=stop, cancel=cancel, then=then):
+            make_room(now, stop=stop, cancel=cancel)
             _stand(run, then, now)
         case Publish() | Hold() as decided:
             _stand(run, decided, now)

@@ -26,7 +26,11 @@ def continue_catch_up(routine_ids: Collection[int], now: datetime) -> int:
     if not waiting:
         return 0
     states = RoutineState.objects.using(ledger_alias()).filter(pk__in=waiting, next_source=Source.CATCHING_UP)
-    return _look_again(states, now)
+    woken = _look_again(states, now)
+    if woken < len(waiting):
+        # Plain SQL can store a kind that is none: the claim looks at it, and parks the routine with that reason.
+        woken += states.update(next_run_at=now, next_source=Source.BASELINE_INTERVAL)
+    return woken
 
 
 def continue_after(routine_ids: Collection[int], now: datetime) -> int:
@@ -51,14 +55,18 @@ def between_chains() -> QuerySet[RoutineState]:
 
 
 def _look_again(states: QuerySet[RoutineState], now: datetime) -> int:
-    looked_at = states.filter(next_slot=None).update(next_run_at=None, next_source=Source.ENDED)
+    woken = states.filter(next_slot=None).update(next_run_at=None, next_source=Source.ENDED)
+    for source, kinds in _KINDS.items():
+        woken += states.filter(routine__trigger_kind__in=kinds).update(next_run_at=now, next_source=source)
+    return woken
+
+
+def _by_source() -> dict[Source, list[str]]:
+    """Which kinds of trigger count their slots in the same way; a MANUAL one by the interval of its hint."""
+    kinds: dict[Source, list[str]] = {}
     for kind in TriggerKind:
-        of_kind = states.filter(routine__trigger_kind=kind)
-        looked_at += of_kind.update(next_run_at=now, next_source=_counted_by(kind))
-    # Plain SQL can store a kind that is none: it is left to the claim, which parks the routine with that reason.
-    return looked_at + states.update(next_run_at=now, next_source=Source.BASELINE_INTERVAL)
+        kinds.setdefault(BASELINE[kind] or Source.BASELINE_INTERVAL, []).append(kind)
+    return kinds
 
 
-def _counted_by(kind: TriggerKind) -> Source:
-    """What the slots come from: the trigger, or the interval of a MANUAL routine's hint."""
-    return BASELINE[kind] or Source.BASELINE_INTERVAL
+_KINDS = _by_source()

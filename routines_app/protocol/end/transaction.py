@@ -62,7 +62,7 @@ def end_in_transaction(
     with transaction.atomic(using=alias):
         state = lock_state(run.routine_id)
         row = lock_run(RoutineRun.objects.using(alias).filter(status=RunStatus.RUNNING, fence=run.fence), run.id)
-        if row is None:
+        if state is None or row is None:
             return None
         routine = Routine.objects.using(alias).get(pk=run.routine_id)
         status, reason = _effective(row, outcome)
@@ -199,7 +199,7 @@ def settle(alias: str, routine_id: int, now: datetime, *, recovered: bool) -> No
     """What an end means for the schedule, when it could not be part of the end's own statement."""
     with transaction.atomic(using=alias):
         state = lock_state(routine_id)
-        if recovered:
+        if recovered and state is not None:
             _replan_interval(Routine.objects.using(alias).get(pk=routine_id), state, now)
             state.save(using=alias)
         continue_catch_up([routine_id], now)

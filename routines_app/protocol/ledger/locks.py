@@ -1,8 +1,8 @@
 """Row locks: every row that the protocol locks, it locks here, or in a SQL statement that keeps the same order.
 
-The order, for everybody: routine states, then pools, then runs, each kind in the order of its ids. So no two of us ever
-wait for each other. Whoever holds a pool never asks for a state; a claim, which has its states already, may ask for
-pools. A lock is taken in one of two ways:
+The order, for everybody: routine states, then pools, then runs, each kind in the order of its ids. Whoever holds a pool
+never asks for a state; a claim, which has its states already, may ask for pools. The runs of an exclusive routine are
+kept apart by its state, so whoever holds that may lock them in turns. A lock is taken in one of two ways:
 
 * waiting, by those who must have the row: a verb, a start, the end of a run;
 * skipping (SKIP LOCKED), by beats, who rather come back than wait. Where the database cannot skip, it waits.
@@ -24,11 +24,16 @@ from routines_app.protocol.ledger.database import ledger_alias
 Row = TypeVar("Row", bound=Model)
 
 
-def lock_state(routine_id: int) -> RoutineState:
-    """The routine's state, locked; one that a plain insert has left out is made up for. Waits."""
-    states = RoutineState.objects.using(ledger_alias())
-    found = states.select_for_update().filter(pk=routine_id).first()
+def lock_state(routine_id: int) -> RoutineState | None:
+    """The routine's state, locked; None when the routine is gone, or a plain insert has left its state out. Waits."""
+    return RoutineState.objects.using(ledger_alias()).select_for_update().filter(pk=routine_id).first()
+
+
+def lock_or_make_state(routine_id: int) -> RoutineState:
+    """The same for a routine that is there: a state that was left out is made up for. Waits."""
+    found = lock_state(routine_id)
     if found is None:
+        states = RoutineState.objects.using(ledger_alias())
         states.bulk_create([RoutineState(routine_id=routine_id)], ignore_conflicts=True)
         found = states.select_for_update().get(pk=routine_id)
     return found

@@ -55,6 +55,8 @@ def roomy_pools(wanted: Mapping[int, int], now: datetime) -> set[int]:
     if not wanted or not is_postgresql(ledger_alias()):
         return set()
     usage = _locked_usage(list(wanted))
+    if not usage:
+        return set()
     waiting = set(_queue(now).filter(AnyOf("pool_id", usage)).values_list("pool_id", flat=True).distinct())
     return {
         pool_id

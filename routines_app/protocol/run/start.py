@@ -250,7 +250,7 @@ def _begin_portably(alias: str, run_id: UUID, worker: str, routine_id: int | Non
         if run is None or routine_id not in (None, run.routine_id):  # the lease is another routine's
             return None
         state = lock_state(run.routine_id)
-        if not _may_begin(run, exclusive):
+        if state is None or not _may_begin(run, exclusive):
             return None
         fence = _raise_fence(alias, state) if exclusive else None
         if exclusive and fence is None:

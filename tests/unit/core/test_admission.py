@@ -106,6 +106,12 @@ def test_a_held_replace_run_waits_for_the_old_one_to_go(
     assert admit(HELD[REPLACE], active, NOW) == decision
 
 
+def test_a_fresh_replace_run_ends_nobody() -> None:
+    """What is over its grace is ended by the run that has waited for it, when that is judged."""
+    for pooled in (False, True):
+        assert admit(replace(FRESH[REPLACE], pooled=pooled), [GRACE_OVER], NOW) == Hold(Reason.REPLACING)
+
+
 def test_room_that_is_made_at_once_is_not_gone_into_early() -> None:
     """With what waited gone, the new run stands where it would without it: not yet eligible, or in its pool's queue."""
     later = replace(FRESH[REPLACE], eligible_at=LATER)

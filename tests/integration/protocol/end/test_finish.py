@@ -26,6 +26,15 @@ from tests.integration.protocol.end.finishing import BROKEN, begin, retry_of, ro
 pytestmark = pytest.mark.usefixtures("ledger", "short_lived_threads")
 
 
+def test_the_end_of_a_run_whose_routine_is_gone_is_lost() -> None:
+    """A worker that was frozen while its routine was deleted has nothing to record, and nothing to wait for."""
+    made = routine("plain", max_attempts=1)
+    run = begin(made)
+    RoutineRun.objects.all().delete()
+    made.delete()
+    assert finish(run, failed(Reason.EXCEPTION, "too late")) == Lost()
+
+
 def test_a_success_is_recorded_and_counted() -> None:
     """On the row, in the state, and in the mirror."""
     made = routine("plain")
