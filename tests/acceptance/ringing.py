@@ -39,7 +39,10 @@ class Rung:
         return self.row.status
 
     def send(self, **options: Any) -> None:
-        app.send_task(EXECUTE_TASK, args=[str(self.id)], task_id=str(self.id), **{"ignore_result": True} | options)
+        """Over a connection of its own: Celery's pool is closed whenever a test points it at another broker."""
+        options = {"ignore_result": True} | options
+        with app.connection_for_write() as connection:
+            app.send_task(EXECUTE_TASK, args=[str(self.id)], task_id=str(self.id), connection=connection, **options)
 
     def retries(self) -> list[RoutineRun]:
         return list(RoutineRun.objects.filter(chain=self.id).order_by("attempt"))
