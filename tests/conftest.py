@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What the fault tests measured, in the order of FAULTS."""
+    """What the fault tests measured, in the order of docs/faults.md."""
     reports = [*terminalreporter.stats.get("passed", []), *terminalreporter.stats.get("failed", [])]
     told = [value for report in reports for name, value in report.user_properties if name == "recovery"]
     if told:

@@ -64,12 +64,16 @@ def knocks(port: int) -> Iterator[list[float]]:
             turning.join()
 
 
+MOST_STRETCHED = 4.0
+
+
 def stretched(seconds: float) -> float:
     """A bound on a time, for the machine as it is: it is meant for one that has a core for whoever wants one.
 
-    On a quiet machine this is the bound itself; where six want two cores, everything takes three times as long.
+    On a quiet machine this is the bound itself; where six want two cores, everything takes three times as long. Nothing
+    is stretched more than MOST_STRETCHED times, or a process that spins would excuse itself.
     """
-    return seconds * max(1.0, wanting_a_core() / (os.cpu_count() or 1))
+    return seconds * min(MOST_STRETCHED, max(1.0, wanting_a_core() / (os.cpu_count() or 1)))
 
 
 def wanting_a_core() -> float:

@@ -1,4 +1,4 @@
-"""The messages that ring runs in: a few headers and the run's id, built without Celery's per-message machinery."""
+"""Messages on the wire: a few headers and the run's id, built without Celery's per-message machinery."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """What people can do with routines and runs: a module for each verb, named for it. `service.py` is the way in.
 
 A verb checks what it is given (`checking/`), opens the frame that locks the routine's state (`editing.py`), calls the
-protocol, and writes down who changed what. Besides the verbs: `family.py` keeps parents and depths, `audit_slots.py` is
-the half of the audit that counts a cron's slots. What decides about slots and runs is the protocol's and the core's and
+protocol, and writes down who changed what. Besides the verbs: `reading.py`, `draft.py` and `upcoming.py` answer what
+interfaces ask, `family.py` keeps parents and depths, `audit_slots.py` is the half of the audit that counts a cron's
+slots. What decides about slots and runs is the protocol's and the core's and
 not written here again; nothing here knows of requests, pages or commands.
 """

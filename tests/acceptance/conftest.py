@@ -46,7 +46,7 @@ def stack(make_stack: StackFactory) -> Stack:
 def fault(
     request: pytest.FixtureRequest, make_stack: StackFactory, record_property: Callable[[str, object], None]
 ) -> Iterator[Fault]:
-    """For the test of a row of FAULTS: tells what it measured, and lets the oracle judge all bodies afterwards."""
+    """For the test of a row of faults.md: tells what it measured, and lets the oracle judge all bodies afterwards."""
     yield Fault(record_property)
     for stack in request.node.stash[STACKS]:
         verdict = judge_bodies(stack.bodies)

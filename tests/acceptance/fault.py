@@ -23,7 +23,7 @@ class Fault:
         self._record = record_property
 
     def recovered(self, seconds: float, within: float, what: str) -> None:
-        """Tell the measured recovery time, and hold it against what FAULTS says of a machine with cores to spare."""
+        """Tell the measured recovery time, and hold it against what faults.md says of a machine with cores to spare."""
         self._record("recovery", f"{seconds:6.2f} s (of {within:g} s)  {what}")
         if seconds > within:
             allowed = stretched(within)

@@ -1,4 +1,4 @@
-"""Workers and children that die, freeze or are told to stop: FAULTS rows 7 to 11, 19, 22 and 29."""
+"""Workers and children that die, freeze or are told to stop: rows 7 to 11, 19 and 29 of docs/faults.md."""
 
 from __future__ import annotations
 

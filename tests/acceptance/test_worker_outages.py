@@ -1,4 +1,4 @@
-"""Redis and the database go away under a worker: FAULTS rows 13 and 16."""
+"""Redis and the database go away under a worker: rows 13 and 16 of docs/faults.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time-outs, cancellations and replacements: enforced from inside the worker's process. FAULTS rows 20 and 21."""
+"""Time-outs, cancellations and replacements: enforced inside the worker's process. Rows 20, 21 of docs/faults.md."""
 
 from __future__ import annotations
 

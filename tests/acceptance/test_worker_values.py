@@ -1,4 +1,4 @@
-"""Results and errors that databases, JSON and pickle do not like, through a real worker: FAULTS rows 25 and 26."""
+"""Results and errors that databases, JSON and pickle do not like, through a real worker (faults 25 and 26)."""
 
 from __future__ import annotations
 

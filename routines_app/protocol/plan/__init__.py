@@ -5,5 +5,6 @@
 * `pause`: the end of a pause. `held`: runs that a pause or a parking holds back.
 * `unfired`: the slots that all of these leave behind, counted and written as SKIPPED.
 
-Whoever calls has locked the routine's state. Slots that fire are the claim's; nothing here makes a run that will run.
+Whoever changes a plan has locked the routine's state. Slots that fire are the claim's; nothing here makes a run that
+will run.
 """

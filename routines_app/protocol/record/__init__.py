@@ -1,4 +1,4 @@
 """What is written and told about a run: its facts, its outcome, clean texts, messages, signals, the history of changes.
 
-Values and their spelling. Nothing here moves a run from one status to another.
+Nothing here moves a run from one status to another.
 """

@@ -1,4 +1,4 @@
-"""The messages that ring runs in."""
+"""From runs to the messages that ring them in. What these look like on the wire is in `coordination/envelope.py`."""
 
 from __future__ import annotations
 

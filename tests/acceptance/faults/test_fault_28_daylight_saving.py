@@ -34,7 +34,7 @@ CLOCK_CHANGES = {
 
 @pytest.mark.parametrize("name", CLOCK_CHANGES)
 def test_fault_28_a_clock_change_puts_the_rules_slots_into_the_ledger(stack: Stack, fault: Fault, name: str) -> None:
-    """One row per slot of the day, at the instant that DESIGN's rule names."""
+    """One row per slot of the day, at the instant that the rule names."""
     expression, timezone, start, slots = CLOCK_CHANGES[name]
     began = datetime.fromisoformat(start).replace(tzinfo=UTC)
     expected = [datetime.fromisoformat(slot).replace(tzinfo=UTC) for slot in slots]
