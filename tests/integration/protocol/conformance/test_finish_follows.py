@@ -60,7 +60,7 @@ def test_every_column_of_the_next_attempt(outcome: Outcome, first: bool) -> None
         timeout_ms=2_000,
         args=[ODD_TEXT, None],
         kwargs={"a": {"b": 1}},
-        pool=before,
+        pool_id=before.pk,
         scheduled_for=MOMENT,
         next_planned_for=MOMENT + SECOND,
         publish_count=3,
