@@ -13,7 +13,7 @@ from routines_app.admin.charts import sparkline
 from routines_app.admin.markup import NOTHING, chips, moment, pill
 from routines_app.admin.phrases import schedule_in_words, source_in_words
 from routines_app.admin.recent import Recent
-from routines_app.core.words import CatchUpPolicy, ConcurrencyPolicy, Priority, TriggerKind
+from routines_app.core.words import CatchUpPolicy, Priority, TriggerKind
 from routines_app.models import Routine, RoutineState
 
 GOOD, FAIR = 0.95, 0.8
@@ -82,7 +82,7 @@ def success_rate(recent: Recent) -> SafeString:
 def policy_words(routine: Routine) -> list[str]:
     """What differs from the defaults, in a few words."""
     words = []
-    if routine.concurrency_policy != ConcurrencyPolicy.ALLOW:
+    if routine.is_exclusive:
         words.append(f"{routine.concurrency_policy.lower()} overlap")
     if routine.catch_up_policy != CatchUpPolicy.SKIP:
         words.append(f"catch up {routine.catch_up_policy.lower()}")
