@@ -72,25 +72,26 @@ def asks_only_for_unit_tests(config: pytest.Config) -> bool:
 @pytest.fixture(scope="module", autouse=True)
 def no_session_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """Who opens a connection closes it, in its own thread: what is left over would keep the test database."""
+    before = sessions_of_others()
     yield
     with suppress(TimeoutError):
-        wait_for(lambda: not sessions_of_others(), CLOSING_SECONDS, "sessions are left", every=0.2)
-    left = sessions_of_others()
+        wait_for(lambda: sessions_of_others().keys() <= before.keys(), CLOSING_SECONDS, "still there", every=0.2)
+    left = [query for session, query in sessions_of_others().items() if session not in before]
     assert not left, f"{request.node.nodeid} leaves database sessions open; their last statements: {left}"
 
 
-def sessions_of_others() -> list[str]:
-    """The last statements of all sessions in the test database but our own."""
+def sessions_of_others() -> dict[int, str]:
+    """The last statement of each session in the test database but our own."""
     if connection.vendor != "postgresql" or not connection.settings_dict["NAME"].startswith("test_"):
-        return []
+        return {}
     ours = connection.connection.info.backend_pid if connection.connection is not None else None
     with psycopg.connect(f"postgres://postgres@127.0.0.1:{shared_ports()[0]}/postgres", autocommit=True) as asking:
         found = asking.execute(
-            "SELECT query FROM pg_stat_activity"
+            "SELECT pid, query FROM pg_stat_activity"
             " WHERE datname = %s AND backend_type = 'client backend' AND pid IS DISTINCT FROM %s::int",
             [connection.settings_dict["NAME"], ours],
         )
-        return [query for (query,) in found]
+        return dict(found.fetchall())
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -76,6 +76,13 @@ def hours(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Hours:
 
 
 @pytest.fixture
+def measured_clock(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test that counts statements: the ledger's time has been asked for, and is not asked for again."""
+    clock.now()
+    monkeypatch.setattr(clock, "REFRESH_SECONDS", float("inf"))
+
+
+@pytest.fixture
 def make(db: None, time: Time) -> Callable[..., Routine]:
     """Create a routine of the `note` task."""
 

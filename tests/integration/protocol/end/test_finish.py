@@ -17,7 +17,6 @@ from routines_app.models import RoutineRun
 from routines_app.protocol.end.finish import Lost, close_run, finish
 from routines_app.protocol.end.overlap import request_stop
 from routines_app.protocol.end.transaction import Recorded
-from routines_app.protocol.ledger import clock
 from routines_app.protocol.record.outcome import Outcome, cancelled, failed, succeeded
 from routines_app.protocol.run.start import Started, start
 from tests.acceptance.ringing import ring, routine
@@ -105,9 +104,9 @@ def statements(act: Callable[[], object]) -> int:
     return len(queries)
 
 
+@pytest.mark.usefixtures("measured_clock")
 def test_a_successful_run_costs_few_statements() -> None:
     """On PostgreSQL start and finish, the mirror included; elsewhere whole transactions."""
-    clock.now()  # asks the database for its time once in 30 s
 
     def cycle(run: RoutineRun) -> None:
         begun = start(run.id, "me")
