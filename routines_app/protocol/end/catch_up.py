@@ -56,7 +56,7 @@ def between_chains() -> QuerySet[RoutineState]:
 
 def _look_again(states: QuerySet[RoutineState], now: datetime) -> int:
     woken = states.filter(next_slot=None).update(next_run_at=None, next_source=Source.ENDED)
-    for source, kinds in _KINDS.items():
+    for source, kinds in _by_source().items():
         woken += states.filter(routine__trigger_kind__in=kinds).update(next_run_at=now, next_source=source)
     return woken
 
@@ -67,6 +67,3 @@ def _by_source() -> dict[Source, list[str]]:
     for kind in TriggerKind:
         kinds.setdefault(BASELINE[kind] or Source.BASELINE_INTERVAL, []).append(kind)
     return kinds
-
-
-_KINDS = _by_source()
