@@ -77,6 +77,12 @@ run_lines() {
 
 with_processes() {
     part "acceptance, on PostgreSQL" $PYTEST -n "${TEST_PROCESSES:-4}" --dist worksteal tests/acceptance
+    if port_answers 3306; then
+        part "storage and protocol, on MariaDB" env ROUTINES_TEST_DATABASE=mariadb \
+            $PYTEST -n 2 --dist loadscope tests/integration
+    else
+        echo "=== skipped: storage and protocol on MariaDB, because nothing answers on 127.0.0.1:3306"
+    fi
 }
 
 in_process() {
@@ -86,12 +92,6 @@ in_process() {
         --ignore tests/acceptance --ignore tests/unit/core
     part "storage and protocol, on SQLite" env ROUTINES_TEST_DATABASE=sqlite \
         $PYTEST -n 2 --dist loadscope tests/integration tests/model
-    if port_answers 3306; then
-        part "storage and protocol, on MariaDB" env ROUTINES_TEST_DATABASE=mariadb \
-            $PYTEST -n 2 --dist loadscope tests/integration
-    else
-        echo "=== skipped: storage and protocol on MariaDB, because nothing answers on 127.0.0.1:3306"
-    fi
 }
 
 # By itself: three beats and three workers that are killed all the time leave no core to tests that measure time.
