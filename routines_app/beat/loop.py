@@ -86,6 +86,8 @@ class BeatLoop:
         try:
             wait = self._look()
         except (DatabaseError, InterfaceError) as error:
+            if _hides_an_exit(error):
+                raise SystemExit(0) from error
             self._observer.reset()  # silence that we could not hear is not silence
             connections[ledger_alias()].close()
             return self._database.is_away(error)
@@ -233,6 +235,19 @@ class PoolLooks:
         if wanted:
             self._next = time.monotonic() + POOL_LOOK_SECONDS
         return wanted
+
+
+def _hides_an_exit(error: BaseException | None) -> bool:
+    """Whether Celery's SIGTERM came in the middle of a statement.
+
+    Its handler raises SystemExit wherever the process is. Inside the driver the connection may be left unusable, and
+    Django's rollback raises over it: taken for an outage of the database, the process would never leave.
+    """
+    while error is not None:
+        if isinstance(error, SystemExit):
+            return True
+        error = error.__context__
+    return False
 
 
 def _is_over(moment: datetime | None) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from celery import current_app
+from django.db import DatabaseError, OperationalError
 
 from routines_app import service
 from routines_app.beat import loop
@@ -156,3 +157,18 @@ def test_a_chore_that_fails_is_logged_and_waits_for_its_turn(caplog):
 
     assert "chore" in caplog.text
     assert chore.seconds_left > 50
+
+
+def test_a_sigterm_that_a_database_error_hides_is_obeyed(beat: BeatLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when Celery's handler raises inside the driver, and the rollback of the broken connection raises over it."""
+
+    def look() -> float:
+        try:
+            raise SystemExit
+        finally:
+            raise DatabaseError("another command is already in progress") from OperationalError("busy")
+
+    monkeypatch.setattr(beat, "_look", look)
+    with pytest.raises(SystemExit) as left:
+        beat.tick()
+    assert left.value.code == 0
