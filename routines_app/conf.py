@@ -16,7 +16,10 @@ class Settings:
     """Everything that can be set, in `ROUTINES = {"NAME": value}` of the Django settings (upper case)."""
 
     redis_url: str = ""
-    """Redis for leases and wake-ups. Empty: the Celery broker's address if that is a Redis, else localhost."""
+    """Redis for leases and wake-ups, in any form that Celery reads. Empty: the broker, if that is a Redis in any form.
+
+    Sentinels beside another broker: `sentinel://host:26379/0?master_name=…`, with `sentinel_password` if they have one.
+    """
 
     key_prefix: str = "routines:"
     """Put before every Redis key and channel; projects that share a Redis need different ones."""
@@ -44,6 +47,10 @@ class Settings:
 
     orphan_seconds: float = 25.0
     """How long a beat must itself have seen the same heartbeat before it calls a run orphaned."""
+
+    unguarded_orphan_seconds: float = 120.0
+    """The same, if it is longer, for runs of threads, solo and gevent workers: a body that holds the interpreter's lock
+    silences the heart beside it, and no parent beats for it as in prefork."""
 
     stop_grace_seconds: float = 5.0
     """How long a body may clean up after it was asked to stop, before its process ends."""

@@ -18,6 +18,11 @@ def slot_key(routine_id: object, slot: datetime, attempt: int) -> str:
     return f"s:{routine_id}:{epoch_ms(slot)}:{attempt}"
 
 
+def finer_slot_key(routine_id: object, slot: datetime, attempt: int) -> str:
+    """The key of a slot that shares its millisecond with another one, which has the usual key."""
+    return f"s:{routine_id}:{epoch_ms(slot)}.{slot.microsecond % 1000:03}:{attempt}"
+
+
 def manual_key(routine_id: object, token: object, attempt: int) -> str:
     """The key of an attempt at a manual request; `token` is the caller's key or a random one."""
     return f"m:{routine_id}:{token}:{attempt}"

@@ -121,6 +121,7 @@ class Reason(StrEnum):
     BAD_ARGUMENTS = "bad_arguments"
     REJECTED = "rejected"
     IGNORED = "ignored"
+    ABANDONED = "abandoned"
     # skipped
     OVERLAP = "overlap"
     MISFIRE = "misfire"

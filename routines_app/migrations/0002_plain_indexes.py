@@ -1,4 +1,4 @@
-"""Plain indexes for databases without partial ones (MySQL, MariaDB), where the models' partial indexes are left out.
+"""Plain indexes for databases without partial ones (MySQL, MariaDB), where the models' conditions are left out.
 
 The columns of the missing condition come first, so that the same lookups are as short.
 """

@@ -14,6 +14,9 @@ class Role(StrEnum):
     WORKER = "worker"
 
 
+PROBLEMS = "problems"
+
+
 class Node(models.Model):
     """A beat's or worker's last heartbeat and a snapshot of its machine."""
 
@@ -39,3 +42,9 @@ class Node(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def problems(self) -> list[str]:
+        """What the process cannot reach, or has found wrong around it; it says so beside its versions."""
+        found: list[str] = self.versions.get(PROBLEMS, [])
+        return found

@@ -10,6 +10,7 @@ from django.utils.timezone import now as current_time
 
 from routines_app.core.words import CatchUpPolicy, ConcurrencyPolicy, Priority, RoutineStatus, TriggerKind, is_exclusive
 from routines_app.models.choices import is_word, word_field
+from routines_app.models.ledger_time import EditedAt
 from routines_app.models.pool import Pool
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Routine(models.Model):
     declared_seen_at = models.DateTimeField(null=True, blank=True, editable=False)
     version = models.PositiveIntegerField(default=1, db_default=1, editable=False)
     created_at = models.DateTimeField(default=current_time, editable=False)
-    updated_at = models.DateTimeField(auto_now=True)
+    updated_at = EditedAt()
 
     state: RoutineState
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import uuid
 from random import Random
 from typing import Any
@@ -11,9 +10,10 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 
-from routines_app.core.keys import RANDOM_BITS, uuid7_int
+from routines_app.core.keys import RANDOM_BITS, epoch_ms, uuid7_int
 from routines_app.core.transitions import ACTIVE, TERMINAL
 from routines_app.core.words import Reason, RunStatus, RunTrigger, Source
+from routines_app.models import ledger_time
 from routines_app.models.choices import choices_of, is_word, word_field
 from routines_app.models.pool import Pool
 from routines_app.models.routine import Routine
@@ -28,12 +28,12 @@ _seeded_in = os.getpid()
 
 
 def new_run_id() -> uuid.UUID:
-    """A UUIDv7: rows sort by the time of their creation, which keeps the indexes dense."""
+    """A UUIDv7: rows sort by the ledger's time of their creation, which keeps the indexes dense."""
     global _seeded_in
     if _seeded_in != os.getpid():  # forked, perhaps by a server that calls no hooks: not the parent's ids once more
         _random.seed()
         _seeded_in = os.getpid()
-    return uuid.UUID(int=uuid7_int(time.time_ns() // 1_000_000, _random.getrandbits(RANDOM_BITS)))
+    return uuid.UUID(int=uuid7_int(epoch_ms(ledger_time.now()), _random.getrandbits(RANDOM_BITS)))
 
 
 class RoutineRun(models.Model):
@@ -76,6 +76,13 @@ class RoutineRun(models.Model):
     running_key = models.BigIntegerField(null=True)
     fence = models.BigIntegerField(null=True)
     worker = models.CharField(max_length=255, blank=True, default="", db_default="")
+    start_token = models.UUIDField(null=True, help_text="Of the delivery that started it: only that one owns the body.")
+    orphan_seconds = models.PositiveIntegerField(
+        null=True, help_text="How long its heart may be silent; NULL: as the setting says."
+    )
+    tell_after = models.DateTimeField(
+        null=True, help_text="When a beat tells of its end; NULL: it was told, or nobody listens."
+    )
     requested_by = models.CharField(max_length=255, blank=True, default="", db_default="")
     stop_requested_at = models.DateTimeField(null=True)
     stop_reason = models.CharField(max_length=24, blank=True, default="", db_default="")
@@ -108,6 +115,7 @@ class RoutineRun(models.Model):
                 name="run_pooled",
                 condition=Q(pool__isnull=False, status__in=_ACTIVE),
             ),
+            models.Index(fields=["tell_after"], name="run_untold", condition=Q(tell_after__isnull=False)),
             models.Index(fields=["chain"], name="run_by_chain", condition=Q(chain__isnull=False)),
         ]
         constraints = [
@@ -132,7 +140,10 @@ class RoutineRun(models.Model):
             ),
             models.CheckConstraint(condition=Q(attempt__gte=1, occurrences__gte=1), name="run_counts_from_one"),
         ]
-        permissions = [("cancel_routinerun", "Can cancel a run")]
+        permissions = [
+            ("cancel_routinerun", "Can cancel a run"),
+            ("abandon_routinerun", "Can end a run whose body is gone or cannot be stopped"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.id} ({self.status})"
