@@ -6,6 +6,7 @@ check databases (`migrate`, `check --database default`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,15 +16,19 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Tags, register
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connections, router
+from django.db import DatabaseError, connections, router
 
 from routines_app.conf import Settings, get_settings
-from routines_app.coordination.redis_client import DEFAULT_URL
+from routines_app.coordination.redis_address import NoAddress, addresses
+from routines_app.coordination.redis_client import client_of
+from routines_app.protocol.upkeep.neighbours import stranger
 
 SQLITE_SECONDS = 5  # below this, writers that wait for each other see `database is locked`
 REDIS_SCHEMES = ("redis://", "rediss://", "redis+socket://", "sentinel://", "unix://")
 AMQP_SCHEMES = ("amqp://", "amqps://", "pyamqp://", "librabbitmq://", "py-amqp://")
 PGBOUNCER_PORT = "6432"
+ISOLATED = ("REPEATABLE READ", "SERIALIZABLE")
+UNREADABLE = (ImproperlyConfigured, TypeError, ValueError)  # what comes of a `ROUTINES` that is wrong
 OLDEST = {True: (10, 6), False: (8, 0)}  # MariaDB, MySQL: SKIP LOCKED and check constraints
 
 
@@ -45,6 +50,12 @@ def check_celery(**_: Any) -> list[CheckMessage]:
     return list(_celery_messages(app_or_default().conf))
 
 
+@register(Tags.compatibility)
+def check_redis(**_: Any) -> list[CheckMessage]:
+    """Where leases and wake-ups live; nobody is asked there."""
+    return list(_address_messages(app_or_default()))
+
+
 @register(Tags.database)
 def check_versions(*, databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
     """MariaDB and MySQL that are too old; asks the database itself."""
@@ -58,10 +69,24 @@ def check_versions(*, databases: Sequence[str] | None = None, **_: Any) -> list[
     return [_error("E007", f"The database is older than {wanted}.", "Beats share work by SKIP LOCKED; upgrade it.")]
 
 
+@register("routines", deploy=True)
+def check_neighbours(**_: Any) -> list[CheckMessage]:
+    """Another project under our prefix in Redis; asks the database and Redis, so `check --deploy` only."""
+    try:
+        found = stranger()
+    except (DatabaseError, *UNREADABLE):
+        return []  # away, or set wrong, which has its own message
+    return (
+        [_warning("W014", f"{found[0].upper()}{found[1:]}.", "Beats of both say so in the admin, too.")]
+        if found
+        else []
+    )
+
+
 def _settings_messages() -> Iterator[CheckMessage]:
     try:
         get_settings()
-    except (ImproperlyConfigured, TypeError, ValueError) as error:
+    except UNREADABLE as error:
         yield _error("E001", str(error), "See routines_app.conf.Settings for what can be set.")
     if not settings.USE_TZ:
         yield _error("E002", "USE_TZ is False.", "All times are stored in UTC: set USE_TZ = True.")
@@ -125,6 +150,15 @@ def _mysql_messages(options: dict[str, Any]) -> Iterator[CheckMessage]:
 
 
 def _postgresql_messages(database: dict[str, Any]) -> Iterator[CheckMessage]:
+    level = _postgresql_isolation(database.get("OPTIONS") or {})
+    if level in ISOLATED:
+        yield _warning(
+            "W013",
+            f"The isolation level is {level}: transactions of beats use READ COMMITTED all the same, but verbs, starts"
+            " and ends of runs meet serialization failures and have to be tried again.",
+            "READ COMMITTED, PostgreSQL's default, is supported: leave OPTIONS['isolation_level'] and"
+            " default_transaction_isolation out, or use them in a second alias.",
+        )
     if str(database.get("PORT")) == PGBOUNCER_PORT and not database.get("DISABLE_SERVER_SIDE_CURSORS"):
         yield _warning(
             "W010",
@@ -133,18 +167,23 @@ def _postgresql_messages(database: dict[str, Any]) -> Iterator[CheckMessage]:
         )
 
 
+def _postgresql_isolation(options: dict[str, Any]) -> str:
+    """What transactions are asked to have, as words: psycopg's number, or a parameter of the connection."""
+    given = options.get("isolation_level")
+    if given is not None:
+        from django.db.backends.postgresql.psycopg_any import IsolationLevel  # not there without a driver
+
+        return str(IsolationLevel(given).name).replace("_", " ")
+    text = re.sub(r"[\\']", "", str(options.get("options", ""))).replace("_", " ").upper()
+    return next((level for level in ISOLATED if f"DEFAULT TRANSACTION ISOLATION={level}" in text), "")
+
+
 def _celery_messages(conf: Any) -> Iterator[CheckMessage]:
     broker = str(conf.broker_write_url or conf.broker_url or "").split(";")[0]
     if broker.startswith(AMQP_SCHEMES):
         yield from _amqp_messages(conf)
     if broker.startswith(REDIS_SCHEMES):
         yield from _redis_messages(conf)
-    elif not _own().redis_url:
-        yield _warning(
-            "W006",
-            f"There is no Redis for leases and wake-ups: the broker is none, so {DEFAULT_URL} is used.",
-            "Set ROUTINES = {'REDIS_URL': 'redis://…'}.",
-        )
     yield from _worker_messages(conf)
     if conf.task_always_eager and not settings.DEBUG:
         yield _warning("W005", "task_always_eager is on with DEBUG off.", "Tasks would run inside web requests.")
@@ -174,6 +213,22 @@ def _redis_messages(conf: Any) -> Iterator[CheckMessage]:
             "W001",
             "The Redis broker has no socket time-outs: a frozen Redis hangs whoever publishes.",
             "Set CELERY_BROKER_TRANSPORT_OPTIONS = {'socket_timeout': 10, 'socket_connect_timeout': 5}.",
+        )
+
+
+def _address_messages(app: Any) -> Iterator[CheckMessage]:
+    if app.conf.task_always_eager:
+        return  # runs start inline, without Redis
+    try:
+        for address in addresses(app):
+            client_of(address)
+    except UNREADABLE:
+        return  # that has its own message
+    except NoAddress as error:
+        yield _error(
+            "E012",
+            f"There is no Redis for leases and wake-ups: {error}.",
+            "Exclusive runs (FORBID, REPLACE) would wait for it for ever.",
         )
 
 
@@ -212,7 +267,7 @@ def _own() -> Settings:
     """The settings, or the defaults when they are wrong: that has its own message."""
     try:
         return get_settings()
-    except (ImproperlyConfigured, TypeError, ValueError):
+    except UNREADABLE:
         return Settings()
 
 

@@ -12,21 +12,23 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
-from celery import Celery, signals
+from celery import Celery
 from celery.app import app_or_default
-from celery.exceptions import QueueNotFound
 from kombu import Connection, Producer
 from kombu.exceptions import KombuError
 
-from routines_app.coordination.envelope import EXECUTE_TASK, NO_CALLBACKS, Message, header_template, headers
+from routines_app.coordination.broker_connection import close_broken, open_connection, redis_means_a_queue, root_of
+from routines_app.coordination.envelope import Arguments, Message
+from routines_app.coordination.patience import patience
+from routines_app.coordination.routing import Route, Routing, Unroutable
+from routines_app.coordination.sending import send_batch
 from routines_app.core.words import Priority
 
 logger = logging.getLogger(__name__)
 
-SOCKET_SECONDS = 2.0  # a frozen broker may hold a tick up this long, and not longer
 QUIET_SECONDS = 0.5  # after a failure others fail at once for this long, instead of each waiting for its own time-out
 
 # On Redis 0 is the highest priority, on AMQP the lowest.
@@ -38,6 +40,22 @@ class BrokerAway(Exception):
     """The broker could not be reached or did not answer in time; what was sent is unknown."""
 
 
+class BrokerRefuses(BrokerAway):
+    """The broker answers and takes nothing from anybody: it is out of memory, or may not be written to."""
+
+
+class Refused(NamedTuple):
+    """A message that has no way to go, while others have."""
+
+    message: Message
+    why: str
+
+
+class _Sending(NamedTuple):
+    message: Message
+    route: Route
+
+
 class Broker:
     """This process's connection to the broker. Safe to share between threads."""
 
@@ -47,21 +65,25 @@ class Broker:
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._producer: Producer | None = None
-        self._routes: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self._routing = Routing(app)
+        self._deliveries: dict[tuple[str, str, str], dict[str, Any]] = {}
         self._quiet_until = 0.0
+        self._last_failure = BrokerAway()
+        self._connects = 0
 
-    def publish(self, messages: Sequence[Message]) -> list[Message]:
+    def publish(self, messages: Sequence[Message]) -> list[Refused]:
         """Send them, or raise `BrokerAway`; then any part may have been sent.
 
-        Returns those that have no way to go: their queue does not exist, or cannot be declared as it is configured.
+        Returns those that have no way to go: a router fails, their queue does not exist, cannot be declared as it is
+        configured, or is something else in the broker. They stop nobody else.
         """
-        if not messages:
-            return []
-        with self._connected():
-            routed, unroutable = self._routed(messages)
-            if routed:
-                self._publish_batch(self._ready_producer(), routed)
-            return unroutable
+        routed, refused = self._routed(messages)
+        if routed:
+            with self._connected():
+                refused += self._send_declared(routed)
+        for message, why in {each.message.kind: each for each in refused}.values():
+            logger.error("routine %s cannot be published: %s", message.routine, why)
+        return refused
 
     def connect(self) -> None:
         """Connect now rather than with the first message, or raise `BrokerAway`."""
@@ -74,12 +96,27 @@ class Broker:
             self._ready_producer()
             return {queue: self._queue_size(queue) for queue in queues}
 
-    def queue_of(self, task: str, queue: str) -> str:
-        """The queue that a run goes to: its own, else what `task_routes` says for its task."""
-        try:
-            return str(self._route(task, queue)["name"])
-        except QueueNotFound:
-            return queue
+    def era(self) -> tuple[object, ...]:
+        """Changes when the broker may have lost messages: another server or a new start, evictions, a new connection.
+
+        It asks the broker, so that one that went away without anybody noticing is noticed; or raises `BrokerAway`.
+        """
+        with self._connected():
+            channel: Any = self._ready_producer().channel
+            if self._is_redis:
+                return self._era_of_redis(channel.client)
+            self._own_channel().close()  # a round trip
+            return (self._connects,)
+
+    @property
+    def routes_by_arguments(self) -> bool:
+        """Whether the arguments of a run may decide where it goes: then messages should have them."""
+        return self._routing.reads_arguments
+
+    def queue_of(self, task: str, queue: str, arguments: Arguments | None = None) -> str | None:
+        """The name of the queue that a run goes to; None when there is no way to go."""
+        found = self._routing.find(task, queue, arguments)
+        return None if isinstance(found, Unroutable) else str(found.queue.name)
 
     def close(self) -> None:
         with self._lock:
@@ -92,96 +129,91 @@ class Broker:
     @contextmanager
     def _connected(self) -> Iterator[None]:
         """One thread at a time; while the broker is known to be away nobody queues up to find that out again."""
-        if self._is_quiet or not self._lock.acquire(timeout=SOCKET_SECONDS):
-            raise BrokerAway("it was away a moment ago")
+        self._keep_quiet()
+        if not self._lock.acquire(timeout=patience().broker_seconds):
+            raise BrokerAway("somebody else has waited for it for long")
         try:
-            if self._is_quiet:
-                raise BrokerAway("it was away a moment ago")
+            self._keep_quiet()
             yield
         except self._errors() as error:
             self._disconnect()
             self._quiet_until = time.monotonic() + QUIET_SECONDS
-            raise BrokerAway(str(error) or type(error).__name__) from error
+            self._last_failure = self._failure(error)
+            raise self._last_failure from error
         finally:
             self._lock.release()
 
-    @property
-    def _is_quiet(self) -> bool:
-        return time.monotonic() < self._quiet_until
+    def _keep_quiet(self) -> None:
+        """What somebody has just found out is told to the others as it is: it is away, or refuses."""
+        if time.monotonic() < self._quiet_until:
+            raise type(self._last_failure)(f"a moment ago: {self._last_failure}")
 
-    def _routed(self, messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-        """Those that have a way to go, and those that have not: one wrong queue must not stop the others."""
-        kinds = {message.kind: message for message in messages}
-        closed = {kind for kind, message in kinds.items() if not self._has_way(message)}
-        if not closed:
-            return list(messages), []
-        return [m for m in messages if m.kind not in closed], [m for m in messages if m.kind in closed]
+    def _routed(self, messages: Sequence[Message]) -> tuple[list[_Sending], list[Refused]]:
+        """Those that have a way to go, and those that have not. Messages of one kind are routed once."""
+        known: dict[object, Route | Unroutable] = {}
+        routed: list[_Sending] = []
+        refused: list[Refused] = []
+        for message in messages:
+            # With arguments each has a way of its own.
+            kind = message.kind if message.arguments is None else message.run_id
+            if kind not in known:
+                known[kind] = self._routing.find(message.task, message.queue, message.arguments)
+            match known[kind]:
+                case Unroutable(why):
+                    refused.append(Refused(message, why))
+                case Route() as route:
+                    routed.append(_Sending(message, route))
+        return routed, refused
 
-    def _has_way(self, message: Message) -> bool:
-        self._ready_producer()
-        assert self._connection is not None
-        channel_errors = self._connection.channel_errors
+    def _send_declared(self, routed: Sequence[_Sending]) -> list[Refused]:
+        """Send them all at once; only when a queue is wrong, queue by queue, so that the others are sent."""
         try:
-            self._delivery(message)
-        except QueueNotFound as error:
-            logger.error("routine %s cannot be published: %s", message.routine, error)
-            return False
-        except channel_errors as error:  # the queue exists with other arguments; AMQP has closed the channel
-            logger.error("routine %s cannot be published: %s", message.routine, error)
-            self._disconnect()
-            return False
-        return True
+            self._publish_batch(routed)
+        except self._errors() as error:
+            if not self._is_about_a_queue(error):
+                raise
+            self._disconnect()  # AMQP has closed the channel
+        else:
+            return []
+        groups: dict[tuple[str, str], list[_Sending]] = {}
+        for sending in routed:
+            groups.setdefault(sending.route[1:], []).append(sending)
+        return [refused for group in groups.values() for refused in self._send_group(group)]
 
-    def _publish_batch(self, producer: Producer, messages: Sequence[Message]) -> None:
-        template = header_template()
-        listened = bool(signals.before_task_publish.receivers or signals.after_task_publish.receivers)
-        send = self._send_with_signals if listened else _send
-        with _batch(producer, len(messages)):
-            for message in messages:
-                send(producer, message, headers(template, message), self._delivery(message))
+    def _send_group(self, group: Sequence[_Sending]) -> list[Refused]:
+        try:
+            self._publish_batch(group)
+        except self._errors() as error:
+            if not self._is_about_a_queue(error):
+                raise
+            self._disconnect()
+            return [Refused(sending.message, str(error)) for sending in group]
+        return []
+
+    def _publish_batch(self, batch: Sequence[_Sending]) -> None:
+        producer = self._ready_producer()
+        send_batch(producer, [(sending.message, self._delivery(*sending)) for sending in batch])
         if not self._is_redis:
             # AMQP answers in order: once this is answered, every message before it has been taken. One round
             # trip per batch, where a confirm per message would make one for each.
             channel: Any = producer.channel
-            channel.queue_declare(queue=self.queue_of(messages[-1].task, messages[-1].queue), passive=True)
+            channel.queue_declare(queue=batch[-1].route.queue.name, passive=True)
 
-    def _send_with_signals(
-        self, producer: Producer, message: Message, sent: dict[str, Any], delivery: dict[str, Any]
-    ) -> None:
-        """Tracing tools put their own headers in before, and close their spans after."""
-        facts = {"exchange": delivery["exchange"], "routing_key": delivery["routing_key"], "headers": sent}
-        body = ((message.run_id,), message.kwargs, NO_CALLBACKS)
-        properties = {"correlation_id": message.run_id, "priority": delivery["priority"]}
-        signals.before_task_publish.send(
-            sender=EXECUTE_TASK, body=body, properties=properties, declare=[], retry_policy={}, **facts
-        )
-        _send(producer, message, sent, delivery)
-        signals.after_task_publish.send(sender=EXECUTE_TASK, body=body, **facts)
-
-    def _delivery(self, message: Message) -> dict[str, Any]:
-        """Where a message goes and how: the same for all messages of one task, queue and priority."""
-        found = self._routes.get(message.kind)
+    def _delivery(self, message: Message, route: Route) -> dict[str, Any]:
+        """Where a message goes and how: the same for all messages of one route and priority."""
+        kind = message.priority, route.exchange, route.routing_key
+        found = self._deliveries.get(kind)
         if found is None:
-            route = self._route(message.task, message.queue)
             # Once for a connection: kombu would build each entity anew to see that it is declared already.
-            self._ready_producer().maybe_declare(route["entity"])
+            self._ready_producer().maybe_declare(route.queue)
             found = {
-                "exchange": route["exchange"],
-                "routing_key": route["routing_key"],
+                "exchange": route.exchange,
+                "routing_key": route.routing_key,
                 "delivery_mode": self._app.conf.task_default_delivery_mode,
                 "priority": self._priorities()[Priority(message.priority)],
             }
-            self._routes[message.kind] = found
+            self._deliveries[kind] = found
         return found
-
-    def _route(self, task: str, queue: str) -> dict[str, Any]:
-        options = {"queue": queue} if queue else {}
-        entity = self._app.amqp.router.route(options, task)["queue"]
-        if entity.exchange.type == "direct" or not entity.exchange.name:
-            # The default exchange reaches a queue by its name, without a binding.
-            return {"name": entity.name, "exchange": "", "routing_key": entity.name, "entity": entity}
-        exchange = entity.exchange.name
-        return {"name": entity.name, "exchange": exchange, "routing_key": entity.routing_key, "entity": entity}
 
     def _priorities(self) -> dict[Priority, int]:
         return _REDIS_PRIORITY if self._is_redis else _AMQP_PRIORITY
@@ -194,70 +226,53 @@ class Broker:
         if self._pid != os.getpid():  # forked: the parent's sockets are not ours
             self._pid, self._connection, self._producer = os.getpid(), None, None
         if self._producer is None:
-            self._connection = self._connect()
+            self._connection = open_connection(self._app, patience().broker_seconds)
+            self._connects += 1
             self._producer = Producer(self._connection.default_channel, auto_declare=False)
         return self._producer
 
-    def _connect(self) -> Connection:
-        options = dict(self._app.conf.broker_transport_options or {})
-        # `default_channel` retries as long as these let it.
-        options |= {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
-        connection: Connection = self._app.connection_for_write(connect_timeout=SOCKET_SECONDS)
-        if connection.transport.driver_type == "redis":
-            options |= {"socket_timeout": SOCKET_SECONDS, "socket_connect_timeout": SOCKET_SECONDS}
-        else:
-            options |= {"confirm_publish": False, "read_timeout": SOCKET_SECONDS, "write_timeout": SOCKET_SECONDS}
-        connection.transport_options = options
-        return connection
-
     def _disconnect(self) -> None:
         connection, self._connection, self._producer = self._connection, None, None
-        self._routes.clear()
+        self._deliveries.clear()
         if connection is not None:
-            try:
-                connection.collect(socket_timeout=0.1)
-            except Exception:
-                logger.debug("closing a broken broker connection failed", exc_info=True)
+            close_broken(connection)
+
+    def _era_of_redis(self, client: Any) -> tuple[object, ...]:
+        try:
+            return client.info("server").get("run_id"), client.info("stats").get("evicted_keys")
+        except self._channel_errors():  # some may not ask that
+            client.ping()
+            return (self._connects,)
+
+    def _own_channel(self) -> Any:
+        """AMQP closes the channel on which a queue is not found."""
+        assert self._connection is not None
+        return self._connection.channel()
 
     def _queue_size(self, queue: str) -> int:
-        assert self._connection is not None
-        # A channel of its own: AMQP closes the channel on which a queue is not found.
-        channel: Any = self._connection.channel()
+        channel = self._own_channel()
         try:
             return int(channel.queue_declare(queue=queue, passive=True).message_count)
-        except self._connection.channel_errors:
+        except self._channel_errors():
             return 0
         finally:
             channel.close()
 
+    def _failure(self, error: BaseException) -> BrokerAway:
+        error = root_of(error)
+        kind = BrokerRefuses if isinstance(error, self._channel_errors()) else BrokerAway
+        return kind(str(error) or type(error).__name__)
+
+    def _is_about_a_queue(self, error: BaseException) -> bool:
+        error = root_of(error)
+        return isinstance(error, self._channel_errors()) and (not self._is_redis or redis_means_a_queue(error))
+
     def _errors(self) -> tuple[type[BaseException], ...]:
-        connection = self._connection or self._app.connection_for_write()
-        return (
-            *connection.connection_errors,
-            *connection.channel_errors,
-            KombuError,
-            OSError,
-            TimeoutError,
-        )
+        errors = (self._connection or self._app.connection_for_write()).connection_errors
+        return (*errors, *self._channel_errors(), KombuError, OSError, TimeoutError)
 
-
-def _batch(producer: Producer, size: int) -> AbstractContextManager[Any]:
-    """One round trip for many messages, where kombu has that."""
-    batch = getattr(producer, "batch", None)
-    return nullcontext() if batch is None else batch(max_size=max(1, min(size, 1000)))
-
-
-def _send(producer: Producer, message: Message, sent: dict[str, Any], delivery: dict[str, Any]) -> None:
-    producer.publish(
-        message.body,
-        headers=sent,
-        content_type="application/json",
-        content_encoding="utf-8",
-        correlation_id=message.run_id,
-        reply_to="",
-        retry=False,
-        **delivery,
-    )
+    def _channel_errors(self) -> tuple[type[BaseException], ...]:
+        return tuple((self._connection or self._app.connection_for_write()).channel_errors)
 
 
 _brokers: dict[int, Broker] = {}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from celery.utils.nodenames import anon_nodename
 
@@ -12,6 +12,13 @@ EXECUTE_TASK = "routines_app.execute_run"
 HARD_LIMIT_SLACK_SECONDS = 30.0  # Celery's own limit stands behind the watchdog's, for code that holds the GIL
 NO_CALLBACKS = {"callbacks": None, "errbacks": None, "chain": None, "chord": None}
 _EMBEDDED = json.dumps(NO_CALLBACKS)
+
+
+class Arguments(NamedTuple):
+    """What the run's task is called with. Not on the wire: the worker reads its row."""
+
+    args: list[Any]
+    kwargs: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,8 @@ class Message:
     timeout_ms: int
     exclusive: int
     """The routine's id when its runs exclude each other, else 0: it saves the worker a read, and is not trusted."""
+    arguments: Arguments | None = field(default=None, compare=False)
+    """Known only where a router may look at them."""
 
     @property
     def kind(self) -> tuple[str, str, str]:

@@ -14,16 +14,14 @@ from uuid import UUID
 
 import redis
 
-from routines_app.coordination.redis_client import client, key
+from routines_app.coordination.redis_client import RedisAway, asking, key
 
 logger = logging.getLogger(__name__)
 
 BEATS = "wake"
 STOPS = "stop"
-QUIET_SECONDS = 1.0  # after a failure, wake-ups are not even tried for this long: polling takes over
+AGAIN_SECONDS = 2.0  # between two tries to subscribe
 MAX_SLICE_SECONDS = 1.0  # nobody waits longer at a stretch, so that a signal to the process is served
-
-_quiet_until = 0.0
 
 
 def wake_beats() -> None:
@@ -39,13 +37,12 @@ def stop_runs(run_ids: Iterable[UUID | str]) -> None:
 
 
 def _send(channel: str, text: str) -> None:
-    global _quiet_until
-    if time.monotonic() < _quiet_until:
-        return
     try:
-        client().publish(key(channel), text)
-    except redis.RedisError:
-        _quiet_until = time.monotonic() + QUIET_SECONDS
+        # A courtesy: after a failure it is not even tried for a while, and polling takes over.
+        with asking(courtesy=True) as client:
+            client.publish(key(channel), text)
+    except RedisAway:
+        return
 
 
 class Listener:
@@ -54,18 +51,19 @@ class Listener:
     def __init__(self, channel: str) -> None:
         self._channel = channel
         self._subscription: Any = None
+        self._subscribe_at = 0.0
         self._waiting = False
 
     def wait(self, seconds: float) -> list[str]:
         """What was sent within `seconds` (at most a slice of 1 s); returns as soon as there is something."""
-        began = time.monotonic()
-        seconds = min(max(seconds, 0.0), MAX_SLICE_SECONDS)
+        deadline = time.monotonic() + min(max(seconds, 0.0), MAX_SLICE_SECONDS)
         self._waiting = True
         try:
-            return self._receive(seconds)
+            self._ensure_subscribed()
+            return self._receive(deadline)
         except (redis.RedisError, OSError, ValueError):
             self._disconnect()
-            time.sleep(max(0.0, seconds - (time.monotonic() - began)))
+            time.sleep(max(0.0, deadline - time.monotonic()))
             return []
         finally:
             self._waiting = False
@@ -87,12 +85,20 @@ class Listener:
             except (redis.RedisError, OSError):
                 logger.debug("closing the subscription to %s failed", self._channel, exc_info=True)
 
-    def _receive(self, seconds: float) -> list[str]:
-        if self._subscription is None:
-            connection: Any = client()
-            self._subscription = connection.pubsub(ignore_subscribe_messages=True)
+    def _ensure_subscribed(self) -> None:
+        if self._subscription is not None:
+            return
+        if time.monotonic() < self._subscribe_at:
+            raise RedisAway("it was away a moment ago")
+        # Moved on before the try: one that is frozen costs a time-out, and whoever waits has something due.
+        self._subscribe_at = time.monotonic() + AGAIN_SECONDS
+        with asking() as client:
+            asked: Any = client
+            asked.ping()  # an answer: to subscribe is only to send, and a frozen server takes that too
+            self._subscription = asked.pubsub(ignore_subscribe_messages=True)
             self._subscription.subscribe(key(self._channel))
-        deadline = time.monotonic() + seconds
+
+    def _receive(self, deadline: float) -> list[str]:
         received: list[str] = []
         while not received:
             left = deadline - time.monotonic()

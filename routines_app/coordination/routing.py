@@ -1,0 +1,84 @@
+"""Routes: the queue that a run's message goes to, decided as Celery decides it for the run's own task.
+
+A router is the project's code or configuration. Whatever it does wrong concerns the runs that it was asked about, and
+is found out before the broker is spoken to: so it is never taken for an outage.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from celery import Celery
+from celery.app.routes import MapRoute
+from celery.utils.functional import maybe_evaluate
+from kombu import Queue
+
+from routines_app.coordination.envelope import Arguments
+
+
+class Unroutable(NamedTuple):
+    """There is no way to go."""
+
+    why: str
+    """For the person who can mend it."""
+
+
+class Route(NamedTuple):
+    """The way to one queue."""
+
+    queue: Queue
+    exchange: str
+    routing_key: str
+
+
+class Routing:
+    """What `task_routes` and the tasks themselves say."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+
+    @property
+    def reads_arguments(self) -> bool:
+        """Whether some router is a function, which may look at the arguments of each run."""
+        try:
+            return any(not isinstance(maybe_evaluate(router), MapRoute) for router in self._router.routes)
+        except Exception:  # noqa: BLE001 - one that cannot be imported: each run is told so when it is routed
+            return False
+
+    def find(self, task: str, queue: str, arguments: Arguments | None = None) -> Route | Unroutable:
+        """The way to the routine's own queue, else the task's, else what the routers say. Never raises."""
+        try:
+            return self._route(task, queue, arguments or Arguments([], {}))
+        except Exception as error:  # noqa: BLE001 - a router may raise whatever it likes
+            return Unroutable(f"the route of {task} fails: {_told(error)}")
+
+    def _route(self, task: str, queue: str, arguments: Arguments) -> Route | Unroutable:
+        known = self._app.tasks.get(task)
+        queue = queue or getattr(known, "queue", None) or ""
+        options = {"queue": queue} if queue else {}
+        found = self._router.route(options, task, tuple(arguments.args), dict(arguments.kwargs), known)
+        entity = found.get("queue")
+        if not isinstance(entity, Queue):
+            return Unroutable(f"the route of {task} names no queue, and a run needs one: {_shown(found)}")
+        return _way_to(entity)
+
+    @property
+    def _router(self) -> Any:
+        return self._app.amqp.router
+
+
+def _way_to(entity: Queue) -> Route:
+    if entity.exchange.type == "direct" or not entity.exchange.name:
+        return Route(entity, "", entity.name)  # the default exchange reaches a queue by its name, without a binding
+    return Route(entity, entity.exchange.name, entity.routing_key)
+
+
+def _shown(route: dict[str, Any]) -> str:
+    return ", ".join(f"{key}={value!r}" for key, value in route.items()) or "nothing"
+
+
+def _told(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - some cannot even be printed
+        return type(error).__name__
