@@ -9,7 +9,9 @@ The protocol, for one batch:
 4. What may go out at once is returned as messages, for the caller to publish after the commit. The rows already say
    in `publish_after` when (PUBLISH_RETRY_SECONDS later): if nobody stamps them by then, any beat publishes them.
 
-A routine whose next fire cannot be computed is parked with the reason; all others go on.
+One routine never stops the others. One whose next fire cannot be computed, or whose row cannot be read, is parked with
+the reason. One whose row a stranger holds is left out of the batch (`take_due`). Whatever else a batch fails by, it is
+done again in halves until it is known which routine it is (`each_apart`); that one is set aside (`set_aside.py`).
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import DatabaseError, transaction
+from django.db import Error
 from django.db.models import F
 
 from routines_app.conf import get_settings
@@ -32,13 +35,17 @@ from routines_app.core.words import RoutineStatus, Source
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.claim.alike import Decisions
 from routines_app.protocol.claim.decide import Claimed, needs_active_runs
-from routines_app.protocol.claim.due import DueRow, take_due, write_states
+from routines_app.protocol.claim.due import DueRow, due_ids, read_due, still_due, take_due, take_these, write_states
 from routines_app.protocol.claim.new_runs import NewRun, insert_runs
-from routines_app.protocol.claim.rare import end_due_pause, park_broken, record_replans
+from routines_app.protocol.claim.rare import end_due_pause, park_broken, record_moves, record_replans
+from routines_app.protocol.claim.set_aside import SetAside
 from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
+from routines_app.protocol.ledger.apart import each_apart
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.timeouts import limit_waits
+from routines_app.protocol.ledger.errors import Trouble, is_outage, retrying_conflicts, trouble_of
+from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
+from routines_app.protocol.plan.park import park_unreadable
 from routines_app.protocol.publish.pools import roomy_pools
 from routines_app.protocol.record.events import tell
 from routines_app.protocol.record.messages import message_of
@@ -62,13 +69,109 @@ class ClaimReport:
     pooled: bool = False
     messages: list[Message] = field(default_factory=list)
 
+    def add(self, more: ClaimReport) -> None:
+        self.claimed += more.claimed
+        self.left = self.left or more.left
+        self.fired += more.fired
+        self.skipped += more.skipped
+        self.pooled = self.pooled or more.pooled
+        self.messages += more.messages
+
+
+set_aside = SetAside()
+HELD = "somebody else holds its row, or its pool's"
+SUSPECTED = "one of several, of which one cannot, and there was no time to find out which"
+
 
 def claim_due(now: datetime, limit: int | None = None) -> ClaimReport:
     """Claim one batch of due routines. Publish `report.messages` afterwards."""
-    with transaction.atomic(using=ledger_alias()):
-        limit_waits(ledger_alias())
-        rows = take_due(now, limit or get_settings().claim_batch)
-        return _claim(rows, now) if rows else ClaimReport()
+    limit = limit or get_settings().claim_batch
+    again = set_aside.rested()[:limit]
+    report = _claim_others(now, limit)
+    if again:
+        report.left = report.left or report.claimed == limit
+        report.add(_claim_apart(again, now))
+    return report
+
+
+def _claim_others(now: datetime, limit: int) -> ClaimReport:
+    """One batch of what is not set aside."""
+    try:
+        return retrying_conflicts(lambda: _claim_batch(now, limit))
+    except Exception as error:
+        if isinstance(error, Error) and is_outage(error):
+            raise
+        logger.info("a batch could not be claimed as a whole: %s", error)
+        report = _claim_apart(due_ids(now, limit, without=set_aside.ids), now)
+        if not report.claimed and not set_aside:
+            raise  # it was no routine's own trouble
+        return report
+
+
+def _claim_batch(now: datetime, limit: int) -> ClaimReport:
+    with bounded():
+        taken = take_due(now, limit, without=set_aside.ids)
+        report = _claim(taken.rows, now) if taken.rows else ClaimReport()
+    if taken.held:
+        set_aside.add(taken.held, HELD)
+        report.left = report.left or len(taken.rows) + len(taken.held) == limit
+    return report
+
+
+def _claim_apart(routine_ids: Sequence[int], now: datetime) -> ClaimReport:
+    """Claim these, each of which may be one that fails; what does is parked or set aside."""
+    report, held, missed = ClaimReport(), list[int](), list[int]()
+
+    def claim(some: Sequence[int]) -> None:
+        with bounded(lock_ms=QUICK_LOCK_MS):
+            taken = take_these(now, some)
+            claimed = _claim(taken.rows, now) if taken.rows else ClaimReport()
+        report.add(claimed)
+        held.extend(taken.held)
+        known = {*taken.held, *(row.routine_id for row in taken.rows)}
+        missed.extend(routine_id for routine_id in some if routine_id not in known and routine_id in set_aside)
+
+    apart = each_apart(claim, routine_ids)
+    held += still_due(now, missed)  # somebody has its state, perhaps a beat that tries the same: it is not over
+    refused: dict[str, list[int]] = {HELD: held}
+    for routine_id, error in apart.failed:
+        if why := _give_up(routine_id, error, now):
+            refused.setdefault(why, []).append(routine_id)
+    # Back among the others they would fail the next batch as a whole: one of them may be the one that is looked for.
+    refused[SUSPECTED] = apart.left
+    for why, ids in refused.items():
+        set_aside.add(ids, why)
+    unfinished = {*held, *apart.left, *(routine_id for routine_id, _ in apart.failed)}
+    set_aside.over([routine_id for routine_id in routine_ids if routine_id not in unfinished])
+    report.left = report.left or bool(apart.left)
+    return report
+
+
+def _give_up(routine_id: int, error: Exception, now: datetime) -> str:
+    """The one that a batch failed by: parked when its values are at fault; else why it must be set aside."""
+    try:
+        if _is_at_fault(routine_id, error):
+            with bounded(lock_ms=QUICK_LOCK_MS):
+                park_unreadable(routine_id, error, now)
+            return ""
+    except Error as another:
+        if is_outage(another):
+            raise
+        error = another
+    return f"{type(error).__name__}: {error}".strip()
+
+
+def _is_at_fault(routine_id: int, error: Exception) -> bool:
+    """Whether its row holds something that cannot be read, or cannot be written on."""
+    if isinstance(error, Error):
+        return trouble_of(error) is Trouble.VALUE
+    try:
+        read_due([routine_id])
+    except Error as unreadable:
+        return trouble_of(unreadable) is Trouble.VALUE
+    except Exception:  # noqa: BLE001 - whatever the adapter of another database raises over a value that it cannot read
+        return True
+    return False
 
 
 def _claim(rows: list[DueRow], now: datetime) -> ClaimReport:
@@ -88,7 +191,7 @@ def _claim(rows: list[DueRow], now: datetime) -> ClaimReport:
                 end_due_pause(row, now)
                 continue
             claims.append((row, decisions.of(row, active.get(row.routine_id, []))))
-        except DatabaseError:
+        except Error:
             raise
         except Exception as error:  # one bad row must not stop the others
             logger.exception("routine %s cannot be planned and is parked", row.name)
@@ -97,6 +200,8 @@ def _claim(rows: list[DueRow], now: datetime) -> ClaimReport:
     _make_room(_write(claims, report), now)
     if replans := [(row, claimed.state) for row, claimed in claims if claimed.replanned]:
         record_replans(replans, now)
+    if moves := [(row, claimed.state) for row, claimed in claims if claimed.moved]:
+        record_moves(moves, now)
     return report
 
 

@@ -53,6 +53,8 @@ class Claimed(NamedTuple):
     extend: Span | None = None
     extended_row: UUID | None = None
     replanned: bool = False
+    moved: bool = False
+    """The plan has moved and no row says so: a catch-up has ended, and failures or a hint count from then on."""
 
 
 def needs_active_runs(row: DueRow, now: datetime) -> bool:
@@ -147,6 +149,7 @@ def _fired(row: DueRow, firing: Firing, active: list[ActiveRun], now: datetime) 
         cancel=tuple(admission.cancel),
         extend=extend,
         extended_row=row.open_skip if extend is not None else None,
+        moved=not runs and extend is None and firing.next_slot != row.next_slot,
     )
 
 

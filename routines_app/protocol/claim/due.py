@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connections
+from django.db import DataError, connections
+from django.db.models import QuerySet
 
-from routines_app.models import RoutineState
+from routines_app.core.keys import EPOCH
+from routines_app.models import Pool, Routine, RoutineState
 from routines_app.protocol.ledger.arrays import array_literal
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, load_times_fast, sql
-from routines_app.protocol.ledger.locks import skipping_locked
+from routines_app.protocol.ledger.locks import free_keys, skipping_locked
+from routines_app.protocol.ledger.moments import LAST_MOMENT
 
 _ROUTINE_FIELDS = (
     "name",
@@ -101,36 +104,85 @@ class NewState(NamedTuple):
     release_until: datetime | None
 
 
-def take_due(now: datetime, limit: int) -> list[DueRow]:
+class Taken(NamedTuple):
+    """Due routines that are locked."""
+
+    rows: list[DueRow]
+    held: list[int]
+    """Those of which somebody holds the routine's or the pool's row, so that no run could refer to it."""
+
+
+def take_due(now: datetime, limit: int, *, without: Collection[int] = ()) -> Taken:
     """Lock and read due routines that nobody else has locked. Inside a transaction.
 
     Two statements: one that locked and joined at once could pair a state that an edit has just changed with the
     routine as it was before. Edits hold the state's lock, so what is read behind it belongs together.
     """
     alias = ledger_alias()
-    rows = _take_in_two_statements(alias, now, limit) if is_postgresql(alias) else _take_portably(alias, now, limit)
-    return [DueRow._make(row) for row in rows]
+    if not is_postgresql(alias):
+        return _free(*_take(alias, _due(alias, now).exclude(pk__in=without), limit))
+    return _free(*_take_in_two_statements(alias, now, limit, without))
 
 
-def _take_in_two_statements(alias: str, now: datetime, limit: int) -> Iterable[tuple[Any, ...]]:
+def take_these(now: datetime, routine_ids: Collection[int]) -> Taken:
+    """The same of these routines alone, as many as are due."""
+    alias = ledger_alias()
+    return _free(*_take(alias, _due(alias, now).filter(pk__in=routine_ids), len(routine_ids)))
+
+
+def still_due(now: datetime, routine_ids: Collection[int]) -> list[int]:
+    """Which of these are due, whoever may have locked them."""
+    due = _due(ledger_alias(), now).filter(pk__in=routine_ids)
+    return list(due.values_list("routine_id", flat=True)) if routine_ids else []
+
+
+def due_ids(now: datetime, limit: int, *, without: Collection[int] = ()) -> list[int]:
+    """Which routines would be taken. Nothing is locked, and no value is read that could be unreadable."""
+    due = _due(ledger_alias(), now).exclude(pk__in=without)
+    return list(due.values_list("routine_id", flat=True)[:limit])
+
+
+def _take_in_two_statements(
+    alias: str, now: datetime, limit: int, without: Collection[int]
+) -> tuple[list[int], Iterable[tuple[Any, ...]]]:
     with connections[alias].cursor() as cursor:
-        cursor.execute(sql("claim/lock_due"), [now, limit])
+        cursor.execute(sql("claim/lock_due"), [now, array_literal(list(without)), limit])
         locked = [routine_id for (routine_id,) in cursor.fetchall()]
         if not locked:
-            return []
+            return [], []
         load_times_fast(cursor)
         cursor.execute(sql("claim/read_due").format(columns=_SQL_COLUMNS), [array_literal(locked)])
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-        return found
+        return locked, cursor.fetchall()
 
 
-def _take_portably(alias: str, now: datetime, limit: int) -> Iterable[tuple[Any, ...]]:
-    states = RoutineState.objects.using(alias)
-    due = skipping_locked(states.filter(next_run_at__lte=now).order_by("next_run_at", "routine_id"))
-    locked = list(due.values_list("routine_id", flat=True)[:limit])
-    if not locked:
-        return []
-    return states.filter(pk__in=locked).order_by("next_run_at", "routine_id").values_list(*_COLUMNS)
+def _due(alias: str, now: datetime) -> QuerySet[RoutineState]:
+    return RoutineState.objects.using(alias).filter(next_run_at__lte=now).order_by("next_run_at", "routine_id")
+
+
+def _take(alias: str, due: QuerySet[RoutineState], limit: int) -> tuple[list[int], Iterable[tuple[Any, ...]]]:
+    locked = list(skipping_locked(due).values_list("routine_id", flat=True)[:limit])
+    free = free_keys(Routine, locked)
+    if not free:
+        return locked, []
+    states = RoutineState.objects.using(alias).filter(pk__in=free)
+    return locked, states.order_by("next_run_at", "routine_id").values_list(*_COLUMNS)
+
+
+def read_due(routine_ids: Collection[int]) -> list[DueRow]:
+    """Read these routines and their states as a claim does, locking nothing."""
+    states = RoutineState.objects.using(ledger_alias()).filter(pk__in=routine_ids)
+    return [DueRow._make(row) for row in states.values_list(*_COLUMNS)]
+
+
+def _free(locked: list[int], read: Iterable[tuple[Any, ...]]) -> Taken:
+    """Without the routines whose pool no run could refer to."""
+    rows = [DueRow._make(row) for row in read]
+    pools = free_keys(Pool, {row.pool_id for row in rows if row.pool_id is not None})
+    rows = [row for row in rows if row.pool_id is None or row.pool_id in pools]
+    if len(rows) == len(locked):
+        return Taken(rows, [])
+    taken = {row.routine_id for row in rows}
+    return Taken(rows, [routine_id for routine_id in locked if routine_id not in taken])
 
 
 def write_states(states: Sequence[NewState]) -> None:
@@ -153,12 +205,14 @@ def _write_portably(alias: str, states: Sequence[NewState]) -> None:
     RoutineState.objects.using(alias).bulk_update(rows, [*NewState._fields[1:]])
 
 
-def next_due_at() -> datetime | None:
-    """When the next routine is due; one look at the index."""
-    return (
-        RoutineState.objects.using(ledger_alias())
-        .filter(next_run_at__isnull=False)
-        .order_by("next_run_at")
-        .values_list("next_run_at", flat=True)
-        .first()
-    )
+def next_due_at(*, after: datetime | None = None, without: Collection[int] = ()) -> datetime | None:
+    """When the next routine is due; one look at the index. `after`: whatever is due already left out."""
+    planned = RoutineState.objects.using(ledger_alias()).filter(next_run_at__lt=LAST_MOMENT)
+    if after is not None:
+        planned = planned.filter(next_run_at__gt=after)
+    if without:
+        planned = planned.exclude(pk__in=without)
+    try:
+        return planned.order_by("next_run_at").values_list("next_run_at", flat=True).first()
+    except (DataError, ValueError, TypeError):
+        return EPOCH  # a moment that is none, before all others: the claim looks at it, and parks the routine

@@ -17,12 +17,13 @@ from routines_app.core.admission import Standing
 from routines_app.core.catch_up import Fire
 from routines_app.core.firing import Skipped
 from routines_app.core.jitter import jitter_ms
-from routines_app.core.keys import slot_key
+from routines_app.core.keys import finer_slot_key, slot_key
 from routines_app.core.words import HINTED, Reason, RunStatus, RunTrigger
 from routines_app.models import RoutineRun, new_run_id
 from routines_app.protocol.claim.due import DueRow
 from routines_app.protocol.ledger.arrays import array_literal
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, sql
+from routines_app.protocol.record.slot_keys import taken_slots
 
 
 class NewRun(NamedTuple):
@@ -124,7 +125,21 @@ def insert_runs(rows: Sequence[NewRun]) -> set[UUID]:
     if not rows:
         return set()
     alias = ledger_alias()
-    return _insert_in_one_statement(alias, rows) if is_postgresql(alias) else _insert_portably(alias, rows)
+    insert = _insert_in_one_statement if is_postgresql(alias) else _insert_portably
+    new = insert(alias, rows)
+    if len(new) < len(rows) and (beside := _beside_another([row for row in rows if row.id not in new])):
+        new |= insert(alias, beside)
+    return new
+
+
+def _beside_another(refused: Sequence[NewRun]) -> list[NewRun]:
+    """Those whose key belongs to another slot of the same millisecond; the others have their row already."""
+    taken = taken_slots(row.idempotency_key for row in refused)
+    return [
+        row._replace(idempotency_key=finer_slot_key(row.routine_id, row.scheduled_for, 1))
+        for row in refused
+        if taken.get(row.idempotency_key, row.scheduled_for) != row.scheduled_for
+    ]
 
 
 def _insert_in_one_statement(alias: str, rows: Sequence[NewRun]) -> set[UUID]:

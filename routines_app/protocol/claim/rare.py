@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
-from routines_app import signals
 from routines_app.core.errors import shown
-from routines_app.core.words import RoutineStatus, Source
 from routines_app.models import ChangeKind, Routine, RoutineState, ScheduleChange
 from routines_app.protocol.claim.due import DueRow, NewState
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.plan.park import park
 from routines_app.protocol.plan.pause import end_pause
 from routines_app.protocol.record import changes
-from routines_app.protocol.record.events import emit
 
 
 def end_due_pause(row: DueRow, now: datetime) -> None:
@@ -28,27 +27,18 @@ def end_due_pause(row: DueRow, now: datetime) -> None:
 
 
 def park_broken(row: DueRow, error: Exception, now: datetime) -> None:
-    """Take a routine out whose next fire cannot be computed, with the reason where people look for it."""
-    alias = ledger_alias()
-    reason = f"its next fire cannot be computed: {shown(error)}"
-    Routine.objects.using(alias).filter(pk=row.routine_id).update(
-        status=RoutineStatus.PARKED, pause_reason=reason, paused_until=None
-    )
-    RoutineState.objects.using(alias).filter(pk=row.routine_id).update(next_run_at=None, next_source=Source.PARKED)
+    """Take a routine out whose next fire cannot be computed."""
     routine = Routine(pk=row.routine_id, name=row.name, task=row.task)
-    changes.record(ChangeKind.PARKED, routine, None, now, actor=changes.BEAT, reason=reason)
-    emit(signals.routine_parked, Routine, routine=routine, run=None, reason=reason)
+    park(routine, f"its next fire cannot be computed: {shown(error)}", now)
 
 
 def record_replans(replans: Sequence[tuple[DueRow, NewState]], now: datetime) -> None:
     """The history says that the schedule was found changed, so that the audit can follow."""
     ScheduleChange.objects.using(ledger_alias()).bulk_create(
-        ScheduleChange(
-            routine_id=row.routine_id,
-            routine_name=row.name,
-            kind=ChangeKind.REPLANNED,
-            at=now,
-            actor=changes.BEAT,
+        _replanned(
+            row,
+            state,
+            now,
             reason="the schedule was changed outside the service",
             after={
                 "trigger_kind": row.trigger_kind,
@@ -56,7 +46,33 @@ def record_replans(replans: Sequence[tuple[DueRow, NewState]], now: datetime) ->
                 "interval_ms": row.interval_ms,
                 "timezone": row.timezone,
             },
-            next_slot=state.next_slot,
         )
         for row, state in replans
+    )
+
+
+def record_moves(moves: Sequence[tuple[DueRow, NewState]], now: datetime) -> None:
+    """The plan has left a slot that a row announced, before its time: the history says where to."""
+    ScheduleChange.objects.using(ledger_alias()).bulk_create(
+        _replanned(
+            row,
+            state,
+            now,
+            reason="planned anew after catching up",
+            before={"next_slot": row.next_slot and row.next_slot.isoformat()},
+            after={"next_slot": state.next_slot and state.next_slot.isoformat()},
+        )
+        for row, state in moves
+    )
+
+
+def _replanned(row: DueRow, state: NewState, now: datetime, **facts: Any) -> ScheduleChange:
+    return ScheduleChange(
+        routine_id=row.routine_id,
+        routine_name=row.name,
+        kind=ChangeKind.REPLANNED,
+        at=now,
+        actor=changes.BEAT,
+        next_slot=state.next_slot,
+        **facts,
     )

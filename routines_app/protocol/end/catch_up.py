@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from routines_app.core.transitions import ACTIVE
@@ -13,7 +12,7 @@ from routines_app.core.words import BASELINE, Source, TriggerKind
 from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import lock_free_states
-from routines_app.protocol.ledger.timeouts import limit_waits
+from routines_app.protocol.ledger.timeouts import bounded
 
 
 def continue_catch_up(routine_ids: Collection[int], now: datetime) -> int:
@@ -38,12 +37,10 @@ def continue_after(routine_ids: Collection[int], now: datetime) -> int:
 
     A state that somebody else has locked is left to the next pass of the reconciler: a tick does not wait for it.
     """
-    alias = ledger_alias()
     ids = list(between_chains().filter(pk__in=routine_ids).values_list("pk", flat=True))
     if not ids:
         return 0
-    with transaction.atomic(using=alias):
-        limit_waits(alias)
+    with bounded():
         return continue_catch_up(lock_free_states(ids), now)
 
 

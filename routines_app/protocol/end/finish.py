@@ -15,30 +15,33 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import Error
+from django.db import Error, connections, transaction
 
 from routines_app.coordination import leases, wakeups
 from routines_app.core.retry import RetryAt, decide_retry
+from routines_app.core.transitions import TERMINAL
 from routines_app.core.words import Reason, RunStatus, Source
 from routines_app.models import RoutineRun, new_run_id
 from routines_app.protocol.end import mirror
+from routines_app.protocol.end.recorded import Recorded, read_back
 from routines_app.protocol.end.transaction import (
     NextAttempt,
-    Recorded,
     end_in_transaction,
     let_replacement_go,
     settle,
 )
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, on_commit, sql
+from routines_app.protocol.ledger.locks import update_if
 from routines_app.protocol.ledger.prepared import run_statement
-from routines_app.protocol.record import events, facts
-from routines_app.protocol.record.facts import RunFacts
+from routines_app.protocol.record import events, facts, told
+from routines_app.protocol.record.facts import RunFacts, light_run
 from routines_app.protocol.record.outcome import Outcome
 
 
@@ -55,14 +58,19 @@ def give_lease_back(run: RunFacts) -> None:
         leases.release_quietly(run.routine_id, run.token)
 
 
-def finish(run: RunFacts, outcome: Outcome, *, give_back: Callable[[], object] | None = None) -> Finish:
+def finish(
+    run: RunFacts, outcome: Outcome, *, give_back: Callable[[], object] | None = None, again: bool = False
+) -> Finish:
     """End the run. `give_back` gives the lease back in place of us: whoever renews it must know first.
 
-    Raises `django.db.Error` while the ledger is away: then nothing is known, and trying again is safe.
+    Raises `django.db.Error` while the ledger is away: then nothing is known, and trying `again` is safe: an end that
+    was recorded although its answer was lost is found then, and what comes after it is made up for.
     """
     now = clock.now()
     outcome, attempt = _decide(run, outcome, now)
     recorded = _end(run, outcome, attempt, now)
+    if recorded is None and again:
+        recorded = _recorded_before(run, now)
     if recorded is None:
         return Lost()
     on_commit(give_back or (lambda: give_lease_back(run)))
@@ -110,12 +118,19 @@ def _next_attempt(run: RunFacts, outcome: Outcome, decision: RetryAt) -> NextAtt
 
 def _end(run: RunFacts, outcome: Outcome, attempt: NextAttempt | None, now: datetime) -> Recorded | None:
     alias = ledger_alias()
+    tell_after = told.deadline(now) if _is_heard(outcome) else None
     if not is_postgresql(alias) or _changes_the_routine(run, outcome, attempt):
-        return end_in_transaction(alias, run, outcome, attempt, now)
-    recorded = _end_in_one_statement(alias, run, outcome, attempt)
+        return end_in_transaction(alias, run, outcome, attempt, now, tell_after)
+    recorded = _end_in_one_statement(alias, run, outcome, attempt, tell_after)
     if recorded is not None:
         _follow_up(alias, run, recorded, now)
     return recorded
+
+
+def _is_heard(outcome: Outcome) -> bool:
+    """Whether receivers wait for this end; whoever does not succeed may have been cancelled meanwhile."""
+    possible = {outcome.status} if outcome.status == RunStatus.SUCCESS else {outcome.status, RunStatus.CANCELLED}
+    return any(events.is_heard(status) for status in possible)
 
 
 def _changes_the_routine(run: RunFacts, outcome: Outcome, attempt: NextAttempt | None) -> bool:
@@ -126,27 +141,37 @@ def _changes_the_routine(run: RunFacts, outcome: Outcome, attempt: NextAttempt |
     return exhausted or recovered or run.next_source == Source.CATCHING_UP
 
 
-def _end_in_one_statement(alias: str, run: RunFacts, outcome: Outcome, attempt: NextAttempt | None) -> Recorded | None:
+def _end_in_one_statement(
+    alias: str, run: RunFacts, outcome: Outcome, attempt: NextAttempt | None, tell_after: datetime | None
+) -> Recorded | None:
     mirrored = mirror.in_finish(alias, run, outcome)
+    arguments = _arguments(run, outcome, attempt) | {"tell_after": tell_after}
     try:
-        rows = _finish_statement(alias, _arguments(run, outcome, attempt), mirrored)
+        with _undoable(alias):
+            rows = _finish_statement(alias, arguments, mirrored)
     except Error:
         if mirrored is None:
             raise
         # Perhaps the copy is at fault (its table is locked, say): the original alone, and then the copy by itself.
         mirrored = None
-        rows = _finish_statement(alias, _arguments(run, outcome, attempt), None)
+        rows = _finish_statement(alias, arguments, None)
     if not rows:
         return None
-    status, reason, failures_before, next_source, retried = rows[0]
+    status, reason, failures_before, next_source, goes_on, retry_id = rows[0]
     return Recorded(
         status=RunStatus(status),
         reason=reason,
-        retry_id=attempt.id if attempt is not None and retried else None,
+        retry_id=retry_id or attempt.id if attempt is not None and goes_on else None,
+        exhausted=status == RunStatus.FAILED and not goes_on,
         recovered=outcome.status == RunStatus.SUCCESS and failures_before > 0,
         catching_up=next_source == Source.CATCHING_UP,
         mirrored=mirrored is not None,
     )
+
+
+def _undoable(alias: str) -> AbstractContextManager[object]:
+    """Inside somebody's transaction (a beat's, that ends an orphan) an error must not spoil it for the second try."""
+    return transaction.atomic(using=alias) if connections[alias].in_atomic_block else nullcontext()
 
 
 def _finish_statement(
@@ -161,6 +186,7 @@ def _arguments(run: RunFacts, outcome: Outcome, attempt: NextAttempt | None) -> 
         "run": run.id,
         "routine": run.routine_id,
         "fence": run.fence,
+        "token": run.start_token,
         "status": outcome.status.value,
         "reason": str(outcome.reason),
         "result": outcome.result,
@@ -194,28 +220,40 @@ def _follow_up(alias: str, run: RunFacts, recorded: Recorded, now: datetime) -> 
         let_replacement_go(alias, run.routine_id, now)
 
 
+def _recorded_before(run: RunFacts, now: datetime) -> Recorded | None:
+    """The end that this run's own process has recorded without hearing of it: nobody else leaves its token there."""
+    alias = ledger_alias()
+    row = RoutineRun.objects.using(alias).filter(id=run.id, start_token=run.start_token, status__in=sorted(TERMINAL))
+    found = row.first() if run.start_token is not None else None
+    recorded = None if found is None else read_back(alias, found)
+    if recorded is not None:
+        _follow_up(alias, run, recorded, now)
+    return recorded
+
+
 def _after_commit(run: RunFacts, outcome: Outcome, recorded: Recorded) -> None:
     if _concerns_beats(run, recorded):
         on_commit(wakeups.wake_beats)
     if not recorded.mirrored and mirror.is_wanted(run, outcome):
         on_commit(lambda: mirror.write(run, outcome, recorded.status))
-    _tell(run, recorded)
+    _tell(run, outcome, recorded)
 
 
 def _concerns_beats(run: RunFacts, recorded: Recorded) -> bool:
     return recorded.retry_id is not None or run.pool_id is not None or run.replaces or recorded.catching_up
 
 
-def _tell(run: RunFacts, recorded: Recorded) -> None:
-    known = {"will_retry": recorded.retry_id is not None} if recorded.status == RunStatus.FAILED else {}
-    events.run_ended(run, recorded.status, recorded.reason, **known)
-    if recorded.exhausted:
-        events.routine_exhausted(run, recorded.reason)
-    if recorded.parked:
-        events.routine_parked(run, recorded.parked)
+def _tell(run: RunFacts, outcome: Outcome, recorded: Recorded) -> None:
+    ended = light_run(run, status=recorded.status.value, reason=str(recorded.reason))
+    events.run_ended(ended, **recorded.told)
+    if _is_heard(outcome):
+        told.note([run.id])
 
 
 def mark_overdue(run: RunFacts) -> bool:
-    """Say on the row that its body cannot be stopped; it stays RUNNING until the body returns."""
-    rows = RoutineRun.objects.using(ledger_alias()).filter(id=run.id, status=RunStatus.RUNNING, fence=run.fence)
-    return rows.update(reason=Reason.OVERDUE) == 1
+    """Say on the row, and tell, that its body cannot be stopped; it stays RUNNING until the body returns."""
+    ours = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.RUNNING, fence=run.fence)
+    marked = update_if(ours, [run.id], reason=Reason.OVERDUE) == 1
+    if marked:
+        events.run_overdue(run)
+    return marked

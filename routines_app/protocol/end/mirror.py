@@ -9,11 +9,12 @@ from typing import Any
 
 from django.apps import apps
 from django.db import connections, router
-from django.utils import timezone
 
 from routines_app.conf import get_settings
 from routines_app.core.words import RunStatus
+from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import is_postgresql, sql
+from routines_app.protocol.ledger.errors import retrying_conflicts
 from routines_app.protocol.ledger.prepared import run_statement
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.record.outcome import Outcome
@@ -32,7 +33,7 @@ def is_wanted(run: RunFacts, outcome: Outcome) -> bool:
 def write(run: RunFacts, outcome: Outcome, status: RunStatus) -> None:
     """Store the record. A copy must not disturb the original: what fails here is logged."""
     try:
-        _store(_record(run, outcome), status)
+        retrying_conflicts(lambda: _store(_record(run, outcome), status))
     except Exception:
         logger.exception("the result of run %s could not be mirrored to django-celery-results", run.id)
 
@@ -64,7 +65,7 @@ def _alias() -> str:
 
 
 def _record(run: RunFacts, outcome: Outcome) -> dict[str, Any]:
-    now = timezone.now()
+    now = clock.now()
     return {
         "task_id": str(run.id),
         "periodic_task_name": run.routine_name,
@@ -104,11 +105,22 @@ def _store_portably(alias: str, record: dict[str, Any], status: RunStatus) -> No
     from django_celery_results.models import TaskResult
 
     records = TaskResult.objects.using(alias)
-    task_id, created_at = record.pop("task_id"), record.pop("date_created")
+    task_id, times = record.pop("task_id"), {"date_done": record.pop("date_done")}
+    created_at = record.pop("date_created")
     record |= {"status": STATES[status], "content_type": "application/json", "content_encoding": "utf-8"}
-    _, is_new = records.update_or_create(task_id=task_id, defaults=record)
-    if is_new:  # the model has put the present there, as it would whatever it is given
-        records.filter(task_id=task_id).update(date_created=created_at)
+    is_new = not records.filter(task_id=task_id).exists()
+    # Not `update_or_create`: it locks the place where no record is yet, and of two who insert beside each other there
+    # MariaDB ends one as a deadlock.
+    records.bulk_create(
+        [TaskResult(task_id=task_id, **record)],
+        update_conflicts=True,
+        update_fields=sorted(record),
+        unique_fields=["task_id"] if connections[alias].features.supports_update_conflicts_with_target else None,
+    )
+    if is_new:
+        times["date_created"] = created_at
+    # The model has put this machine's present there, as it would whatever it is given.
+    records.filter(task_id=task_id).update(**times)
 
 
 def _statement(ended: str) -> str:

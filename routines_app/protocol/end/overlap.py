@@ -18,7 +18,7 @@ from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import fast_rows, ledger_alias
-from routines_app.protocol.ledger.locks import lock_runs
+from routines_app.protocol.ledger.locks import lock_runs, update_locked
 
 READ_PER_KIND = 20  # of one routine: a backlog of thousands decides nothing that its newest rows do not
 
@@ -62,13 +62,11 @@ def _newest_of_each_kind(routine_ids: Collection[int]) -> Iterable[tuple[Any, ..
 def request_stop(run_ids: Collection[UUID], reason: Reason, now: datetime) -> int:
     """Ask RUNNING runs to stop; the first request counts. Their watchdogs see it."""
     running = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.RUNNING, stop_requested_at=None)
-    ids = lock_runs(running, run_ids)
-    return running.filter(id__in=ids).update(stop_requested_at=now, stop_reason=reason) if ids else 0
+    return update_locked(lock_runs(running, run_ids), stop_requested_at=now, stop_reason=reason)
 
 
 def cancel_pending(run_ids: Collection[UUID], reason: Reason, now: datetime) -> int:
     """End PENDING runs that have not started; one that starts at the same moment wins and is left alone."""
     pending = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.PENDING)
-    ids = lock_runs(pending, run_ids)
     ended = {"status": RunStatus.CANCELLED, "reason": reason, "completed_at": now, "publish_after": None}
-    return pending.filter(id__in=ids).update(**ended) if ids else 0
+    return update_locked(lock_runs(pending, run_ids), **ended)

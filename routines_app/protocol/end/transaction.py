@@ -5,7 +5,7 @@ Locks: the routine's state, then the run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,8 @@ from routines_app.core.governor import Plan, plan_next
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger, Source, TriggerKind
 from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState
 from routines_app.protocol.end.catch_up import continue_catch_up
-from routines_app.protocol.ledger.locks import lock_run, lock_state
+from routines_app.protocol.end.recorded import Recorded
+from routines_app.protocol.ledger.locks import lock_run, lock_state, update_in_order
 from routines_app.protocol.plan.planning import anchor_of, plan_from_now, plan_state, replan
 from routines_app.protocol.record import changes
 from routines_app.protocol.record.facts import RunFacts
@@ -38,39 +39,29 @@ class NextAttempt:
     kwargs: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Recorded:
-    """What the ledger says of a run that this call has ended."""
-
-    status: RunStatus
-    reason: str
-    retry_id: UUID | None = None
-    exhausted: bool = False
-    parked: str = ""
-    """Why the routine was parked by this end; empty when it was not."""
-    mirrored: bool = field(default=False, compare=False)
-    """The record of django-celery-results is written already."""
-    recovered: bool = False
-    """The first success after failures."""
-    catching_up: bool = False
-
-
 def end_in_transaction(
-    alias: str, run: RunFacts, outcome: Outcome, attempt: NextAttempt | None, now: datetime
+    alias: str,
+    run: RunFacts,
+    outcome: Outcome,
+    attempt: NextAttempt | None,
+    now: datetime,
+    tell_after: datetime | None = None,
 ) -> Recorded | None:
     """End the run and everything that follows from it; None when the row is no longer ours."""
     with transaction.atomic(using=alias):
         state = lock_state(run.routine_id)
-        row = lock_run(RoutineRun.objects.using(alias).filter(status=RunStatus.RUNNING, fence=run.fence), run.id)
-        if state is None or row is None:
+        row = lock_run(RoutineRun.objects.using(alias), run.id)
+        if state is None or row is None or (row.status, row.fence) != (RunStatus.RUNNING, run.fence):
             return None
         routine = Routine.objects.using(alias).get(pk=run.routine_id)
         status, reason = _effective(row, outcome)
+        row.start_token, row.tell_after = run.start_token, tell_after
         _write_run(row, status, reason, outcome, now)
+        retry_id = None
         goes_on = attempt is not None and not row.stop_requested_at and routine.status != RoutineStatus.ARCHIVED
         if attempt is not None and goes_on:
-            _insert_retry(alias, row, routine, attempt)
-        return _count(alias, routine, state, status, reason, attempt if goes_on else None, now)
+            retry_id = _insert_retry(alias, row, routine, attempt)
+        return _count(alias, routine, state, status, reason, retry_id, now)
 
 
 def _effective(row: RoutineRun, outcome: Outcome) -> tuple[RunStatus, str]:
@@ -85,13 +76,15 @@ def _write_run(row: RoutineRun, status: RunStatus, reason: str, outcome: Outcome
     row.completed_at, row.running_key, row.publish_after = now, None, None
     row.result, row.error, row.traceback = outcome.result, outcome.error or row.error, outcome.traceback
     fields = ["status", "reason", "completed_at", "running_key", "publish_after", "result", "error", "traceback"]
+    fields += ["start_token", "tell_after"]
     if outcome.progress is not None:
         row.progress = outcome.progress
         fields.append("progress")
     row.save(update_fields=fields)
 
 
-def _insert_retry(alias: str, row: RoutineRun, routine: Routine, attempt: NextAttempt) -> None:
+def _insert_retry(alias: str, row: RoutineRun, routine: Routine, attempt: NextAttempt) -> UUID:
+    """The id of the next attempt: another one, where the key has its row already."""
     retry = RoutineRun(
         id=attempt.id,
         routine_id=row.routine_id,
@@ -114,7 +107,9 @@ def _insert_retry(alias: str, row: RoutineRun, routine: Routine, attempt: NextAt
         idempotency_key=attempt.key,
         requested_by=row.requested_by,
     )
-    RoutineRun.objects.using(alias).bulk_create([retry], ignore_conflicts=True)
+    runs = RoutineRun.objects.using(alias)
+    runs.bulk_create([retry], ignore_conflicts=True)
+    return runs.values_list("id", flat=True).get(idempotency_key=attempt.key)
 
 
 def _count(
@@ -123,10 +118,10 @@ def _count(
     state: RoutineState,
     status: RunStatus,
     reason: str,
-    attempt: NextAttempt | None,
+    retry_id: UUID | None,
     now: datetime,
 ) -> Recorded:
-    exhausted = status == RunStatus.FAILED and attempt is None
+    exhausted = status == RunStatus.FAILED and retry_id is None
     recovered = status == RunStatus.SUCCESS and state.failure_count > 0
     catching_up = state.next_source == Source.CATCHING_UP
     state.last_run_at = now
@@ -137,13 +132,13 @@ def _count(
     if (exhausted and not parked) or recovered:
         _replan_interval(routine, state, now)
     state.save(using=alias)
-    if attempt is None:
+    if retry_id is None:
         continue_catch_up([routine.pk], now)
     let_replacement_go(alias, routine.pk, now)
     return Recorded(
         status=status,
         reason=reason,
-        retry_id=attempt.id if attempt else None,
+        retry_id=retry_id,
         exhausted=exhausted,
         parked=parked,
         recovered=recovered,
@@ -210,4 +205,5 @@ def let_replacement_go(alias: str, routine_id: int, now: datetime) -> int:
     waiting = RoutineRun.objects.using(alias).filter(
         routine_id=routine_id, status=RunStatus.PENDING, dispatched_at=None, reason__in=WAITS_FOR_AN_END
     )
-    return waiting.update(publish_after=now)
+    with transaction.atomic(using=alias):
+        return update_in_order(waiting, publish_after=now)

@@ -15,6 +15,7 @@ from routines_app.models import RoutineRun
 from routines_app.protocol.end.catch_up import continue_catch_up
 from routines_app.protocol.end.overlap import cancel_pending
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.locks import update_if
 from routines_app.protocol.record.events import tell
 
 
@@ -26,7 +27,7 @@ def end_pending(routine_id: int, run_ids: Collection[UUID], reason: Reason, now:
     if not ended:
         return 0
     if said:
-        runs.filter(id__in=pending, status=RunStatus.CANCELLED, completed_at=now).update(error=said)
+        update_if(runs.filter(status=RunStatus.CANCELLED, completed_at=now), pending, error=said)
     continue_catch_up([routine_id], now)
     tell(runs.filter(id__in=pending, status=RunStatus.CANCELLED, completed_at=now).select_related("routine"))
     return ended

@@ -6,15 +6,18 @@ kept apart by its state, so whoever holds that may lock them in turns. A lock is
 
 * waiting, by those who must have the row: a verb, a start, the end of a run;
 * skipping (SKIP LOCKED), by beats, who rather come back than wait. Where the database cannot skip, it waits.
+
+A new row that refers to another (a run to its routine and its pool) needs that row's key, which a stranger may hold
+(`SELECT … FOR UPDATE`). A beat asks for the keys of a batch first, skipping too, and leaves those routines out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db import connections
+from django.db import connections, transaction
 from django.db.models import Model, QuerySet
 
 from routines_app.models import Pool, RoutineRun, RoutineState
@@ -22,6 +25,12 @@ from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
 
 Row = TypeVar("Row", bound=Model)
+
+_KEY_FREE = {
+    "postgresql": "FOR KEY SHARE SKIP LOCKED",
+    "mariadb": "LOCK IN SHARE MODE SKIP LOCKED",
+    "mysql": "FOR SHARE SKIP LOCKED",
+}
 
 
 def lock_state(routine_id: int) -> RoutineState | None:
@@ -54,6 +63,25 @@ def lock_free_pools(pool_ids: Collection[int]) -> dict[int, int]:
     return dict(skipping_locked(pools, keys=False).values_list("pk", "max_concurrent"))
 
 
+def free_keys(model: type[Model], ids: Collection[int]) -> set[int]:
+    """Those of the rows that new rows may refer to now; they stay so until the commit."""
+    connection = connections[ledger_alias()]
+    clause = _KEY_FREE.get(_kind_of(connection))
+    if clause is None or not ids:
+        return set(ids)
+    table = connection.ops.quote_name(model._meta.db_table)
+    places = ", ".join(["%s"] * len(ids))
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT id FROM {table} WHERE id IN ({places}) ORDER BY id {clause}", sorted(ids))  # noqa: S608
+        return {found for (found,) in cursor.fetchall()}
+
+
+def _kind_of(connection: Any) -> str:
+    if connection.vendor == "mysql" and connection.mysql_is_mariadb:
+        return "mariadb"
+    return str(connection.vendor)
+
+
 def lock_run(runs: QuerySet[RoutineRun], run_id: UUID) -> RoutineRun | None:
     """The run, locked; None when it is not one of these (any more). Waits."""
     return runs.select_for_update().filter(id=run_id).first()
@@ -63,18 +91,74 @@ def lock_runs(runs: QuerySet[RoutineRun], run_ids: Collection[UUID]) -> list[UUI
     """Lock those of the runs, one after another: an update of several would take its locks in any order. Waits."""
     if not run_ids:
         return []
-    locked = runs.filter(AnyOf("id", run_ids)).order_by("id").select_for_update()
+    if _locks_what_it_reads():
+        run_ids = list(_by_id(run_ids).order_by("id").select_for_update().values_list("id", flat=True))
+    locked = runs.filter(AnyOf("id", run_ids)).order_by("id").select_for_update(of=_only_these())
     return list(locked.values_list("id", flat=True))
+
+
+def update_if(runs: QuerySet[RoutineRun], run_ids: Collection[UUID], **values: Any) -> int:
+    """Compare and set: update those of the runs that are (still) among these; how many there were. Waits."""
+    if not _locks_what_it_reads():
+        return runs.filter(AnyOf("id", run_ids)).update(**values)
+    with transaction.atomic(using=ledger_alias()):
+        return update_locked(lock_runs(runs, run_ids), **values)
+
+
+def update_locked(run_ids: Collection[UUID], **values: Any) -> int:
+    """Update runs that the caller has locked, and so knows: by nothing but their ids."""
+    return _by_id(run_ids).update(**values) if run_ids else 0
+
+
+def update_in_order(runs: QuerySet[RoutineRun], **values: Any) -> int:
+    """Update several runs that somebody else may be updating too: locked one after another first. Waits.
+
+    Inside a transaction; a beat's has a limit.
+    """
+    if _locks_what_it_reads():
+        return update_locked(lock_runs(runs, list(runs.values_list("id", flat=True))), **values)
+    ids = list(runs.order_by("id").select_for_update(of=_only_these()).values_list("id", flat=True))
+    return update_locked(ids, **values)
+
+
+def update_free(runs: QuerySet[RoutineRun], **values: Any) -> int:
+    """The same for those of the runs that nobody else has locked."""
+    if _locks_what_it_reads():
+        found = _by_id(list(runs.values_list("id", flat=True)))
+        free = list(skipping_locked(found.order_by("id")).values_list("id", flat=True))
+        return update_locked(lock_runs(runs, free), **values)
+    ids = list(skipping_locked(runs.order_by("id"), keys=False).values_list("id", flat=True))
+    return update_locked(ids, **values)
+
+
+def _by_id(run_ids: Collection[UUID]) -> QuerySet[RoutineRun]:
+    return RoutineRun.objects.using(ledger_alias()).filter(AnyOf("id", run_ids))
+
+
+def _locks_what_it_reads() -> bool:
+    """MariaDB and MySQL lock the entries of the index by which they find a row, before the row itself.
+
+    Asked for ids and a status they go by the status; whoever has the row and changes its status wants the same two
+    locks in the other order, and one of both is ended as a deadlock. So there a row is locked by its id alone, and
+    compared and updated when it is ours.
+    """
+    return connections[ledger_alias()].vendor == "mysql"
 
 
 def skipping_locked(rows: QuerySet[Row], *, keys: bool = True) -> QuerySet[Row]:
     """The rows, locked when read; those that somebody else has locked are left out where the database can do that.
 
-    Without `keys`, others may still insert rows that refer to these.
+    Without `keys`, others may still insert rows that refer to these, and one to which somebody's new row refers is not
+    left out: for whoever does not delete them.
     """
     features = connections[ledger_alias()].features
     return rows.select_for_update(
         skip_locked=features.has_select_for_update_skip_locked,
-        of=("self",) if features.has_select_for_update_of else (),  # not the rows that it is joined with
+        of=_only_these(),
         no_key=not keys and features.has_select_for_no_key_update,
     )
+
+
+def _only_these() -> tuple[str, ...]:
+    """Not the rows that they are joined with, where the database can tell."""
+    return ("self",) if connections[ledger_alias()].features.has_select_for_update_of else ()

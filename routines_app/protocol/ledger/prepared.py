@@ -17,6 +17,8 @@ from weakref import WeakKeyDictionary
 
 from django.db import Error, connections
 
+from routines_app.protocol.ledger.errors import sqlstate_of
+
 logger = logging.getLogger(__name__)
 
 ALREADY_THERE = "42P05"
@@ -37,7 +39,7 @@ def run_statement(alias: str, text: str, arguments: Mapping[str, Any]) -> list[t
                 _execute_prepared(cursor, connection.connection, _prepared(text), arguments)
                 return _rows(cursor)
             except Error as error:
-                if _state_of(error) not in UNUSABLE:
+                if sqlstate_of(error) not in UNUSABLE:
                     raise
                 _forgetful.add(alias)
                 logger.info("database %s forgets prepared statements (%s): plain ones are used", alias, error)
@@ -76,7 +78,7 @@ def _execute_prepared(cursor: Any, driver: Any, statement: _Prepared, arguments:
         try:
             cursor.execute(statement.prepare)
         except Error as error:
-            if _state_of(error) != ALREADY_THERE:  # by another client of a pooler: the same text
+            if sqlstate_of(error) != ALREADY_THERE:  # by another client of a pooler: the same text
                 raise
         known.add(statement.name)
     cursor.execute(statement.execute, arguments)
@@ -85,8 +87,3 @@ def _execute_prepared(cursor: Any, driver: Any, statement: _Prepared, arguments:
 def _rows(cursor: Any) -> list[tuple[Any, ...]]:
     # Not its description, which takes longer to build than a row to read.
     return list(cursor.fetchall()) if cursor.rowcount > 0 else []
-
-
-def _state_of(error: Error) -> str:
-    cause = error.__cause__
-    return str(getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None) or "")

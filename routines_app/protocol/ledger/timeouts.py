@@ -1,36 +1,122 @@
-"""Bounds on how long a transaction of ours may wait or be left open.
+"""Bounds on how long a transaction of a beat may wait or be left open, and the isolation that it works at.
 
-A beat that is frozen inside its claim hides its rows from everybody's SKIP LOCKED: the database ends its transaction.
-`SET LOCAL` leaves nothing behind on a connection that a pooler hands to somebody else.
+Whatever a beat writes stands in `bounded()`: a row that somebody else holds costs it a moment, never its other
+routines. And a beat that is frozen inside its claim hides its rows from everybody's SKIP LOCKED: the database ends its
+transaction.
+
+PostgreSQL takes the limits for the transaction alone (`SET LOCAL`): nothing is left behind on a connection that a
+pooler hands to somebody else. MariaDB and MySQL know limits of a session only, and a session may be a caller's own
+(`run_now` in a web request lets runs into their pool): what was set before is set again afterwards.
 """
 
 from __future__ import annotations
 
-from django.db import connections
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from django.db import Error, connections, transaction
+
+from routines_app.protocol.ledger.database import ledger_alias
 
 IDLE_MS = 5_000  # rows of a frozen beat are free again after this
 STATEMENT_MS = 10_000
-LOCK_MS = 2_000  # a tick rather comes back than waits
+LOCK_MS = 500  # a tick rather comes back than waits; those who hold a row for good reason hold it for milliseconds
+QUICK_LOCK_MS = 100  # where it is known that some row is locked, and which is looked for
 
-_POSTGRESQL = (
-    f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS};"
-    f" SET LOCAL statement_timeout = {STATEMENT_MS};"
-    f" SET LOCAL lock_timeout = {LOCK_MS}"
-)
-_MARIADB = (
-    f"SET SESSION idle_transaction_timeout = {IDLE_MS // 1000}, innodb_lock_wait_timeout = {LOCK_MS // 1000},"
-    f" max_statement_time = {STATEMENT_MS // 1000}"
-)
+# Our decisions are made behind locks: what was committed while we waited for one must be seen.
+_ISOLATION = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
 
-def limit_waits(alias: str) -> None:
-    """Call it first in a beat's transaction."""
+@contextmanager
+def bounded(*, lock_ms: int = LOCK_MS) -> Iterator[None]:
+    """A transaction of the ledger that waits for no lock longer than this, and for nothing for long."""
+    alias = ledger_alias()
     connection = connections[alias]
-    if connection.vendor == "postgresql":
-        statement = _POSTGRESQL
-    elif connection.vendor == "mysql" and getattr(connection, "mysql_is_mariadb", False):
-        statement = _MARIADB  # MariaDB knows no SET LOCAL; the values suit every transaction of this package
-    else:
-        return
+    with _session_limits(connection, lock_ms), transaction.atomic(using=alias):
+        if connection.vendor == "postgresql":
+            _limit_transaction(connection, lock_ms)
+        yield
+
+
+def run_bounded(statement: str, arguments: Sequence[Any]) -> int:
+    """One statement of PostgreSQL, bounded, in a transaction of its own; how many rows it was about.
+
+    In one round trip where that is possible: statements that are sent together are one transaction.
+    """
+    connection = connections[ledger_alias()]
     with connection.cursor() as cursor:
-        cursor.execute(statement)
+        if not _takes_several(connection, cursor):
+            with bounded():
+                cursor.execute(statement, arguments)
+                return int(cursor.rowcount)
+        cursor.execute(f"{_ISOLATION}; {_limits(LOCK_MS)}; {statement}", arguments)
+        while cursor.nextset():  # the last result is that of our statement
+            pass
+        return int(cursor.rowcount)
+
+
+def _takes_several(connection: Any, cursor: Any) -> bool:
+    """Outside of a transaction, by a driver that puts the arguments in itself and has more than one result."""
+    inside = connection.in_atomic_block or not connection.get_autocommit()
+    is_psycopg_3 = hasattr(cursor.cursor, "adapters")
+    return is_psycopg_3 and not inside and not connection.settings_dict["OPTIONS"].get("server_side_binding")
+
+
+def _limit_transaction(connection: Any, lock_ms: int) -> None:
+    # Inside somebody else's transaction theirs is the isolation; only the first statement of one may set it.
+    first = f"{_ISOLATION}; " if _is_outermost(connection) else ""
+    with connection.cursor() as cursor:
+        cursor.execute(first + _limits(lock_ms))
+
+
+def _limits(lock_ms: int) -> str:
+    return (
+        f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS};"
+        f" SET LOCAL statement_timeout = {STATEMENT_MS}; SET LOCAL lock_timeout = {lock_ms}"
+    )
+
+
+def _is_outermost(connection: Any) -> bool:
+    return not connection.savepoint_ids
+
+
+@contextmanager
+def _session_limits(connection: Any, lock_ms: int) -> Iterator[None]:
+    wanted = _session_values(connection, lock_ms)
+    if not wanted:
+        yield
+        return
+    before = _read(connection, wanted)
+    session = connection.connection
+    with connection.cursor() as cursor:
+        if not connection.in_atomic_block:
+            cursor.execute(_ISOLATION)  # of the next transaction
+        cursor.execute(_setting(wanted))
+    try:
+        yield
+    finally:
+        # A session that is gone has taken its limits along, and the error that ended it is the one to tell.
+        if connection.connection is session:
+            with suppress(Error), connection.cursor() as cursor:
+                cursor.execute(_setting(before))
+
+
+def _session_values(connection: Any, lock_ms: int) -> Mapping[str, float]:
+    if connection.vendor != "mysql":
+        return {}
+    # Whole seconds. MariaDB takes a zero as well, but then SKIP LOCKED fails where there is something to skip (1180).
+    lock_wait: dict[str, float] = {"innodb_lock_wait_timeout": max(1, round(lock_ms / 1000))}
+    if not connection.mysql_is_mariadb:
+        return lock_wait | {"max_execution_time": STATEMENT_MS}
+    return lock_wait | {"idle_transaction_timeout": IDLE_MS // 1000, "max_statement_time": STATEMENT_MS // 1000}
+
+
+def _read(connection: Any, names: Mapping[str, float]) -> dict[str, float]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT " + ", ".join(f"@@SESSION.{name}" for name in names))
+        return dict(zip(names, cursor.fetchone(), strict=True))
+
+
+def _setting(values: Mapping[str, float]) -> str:
+    return "SET " + ", ".join(f"SESSION {name} = {value}" for name, value in values.items())

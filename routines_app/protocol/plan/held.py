@@ -11,6 +11,7 @@ from routines_app.core.holding import GOES_ANYWAY, HELD_AS
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.locks import update_in_order
 
 HELD_BY_STATUS = Q(routine__status__in=sorted(HELD_AS)) & ~Q(trigger=GOES_ANYWAY)
 """`held_as`, asked of many runs at once."""
@@ -18,15 +19,14 @@ HELD_BY_STATUS = Q(routine__status__in=sorted(HELD_AS)) & ~Q(trigger=GOES_ANYWAY
 
 def hold_runs(routine: Routine) -> int:
     """Hold what waits to be sent; what is in the broker is handed back by the worker that receives it."""
-    return (
-        _unsent(routine).exclude(trigger=GOES_ANYWAY).update(publish_after=None, admitted_at=None, reason=Reason.PAUSED)
-    )
+    waiting = _unsent(routine).exclude(trigger=GOES_ANYWAY)
+    return update_in_order(waiting, publish_after=None, admitted_at=None, reason=Reason.PAUSED)
 
 
 def release_held_runs(routine: Routine, now: datetime) -> int:
     """Let what was held go on, each as soon as it is eligible."""
     waiting_for_nobody = _unsent(routine).filter(Q(publish_after=None) | Q(reason__in=sorted(HELD_AS.values())))
-    return waiting_for_nobody.update(publish_after=Greatest(F("eligible_at"), Value(now)), reason=Reason.NONE)
+    return update_in_order(waiting_for_nobody, publish_after=Greatest(F("eligible_at"), Value(now)), reason=Reason.NONE)
 
 
 def _unsent(routine: Routine) -> QuerySet[RoutineRun]:

@@ -13,7 +13,6 @@ from datetime import datetime
 
 from routines_app.core.catch_up import CatchUp
 from routines_app.core.firing import Due, Firing, decide_firing
-from routines_app.core.keys import slot_key
 from routines_app.core.triggers import INSTANT, CronTrigger, Span, count_between, next_slot
 from routines_app.core.words import (
     ASLEEP,
@@ -28,6 +27,7 @@ from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.planning import anchor_of, awake_plan_state, kind_of, plan_state
 from routines_app.protocol.record.events import tell
+from routines_app.protocol.record.slot_keys import keys_of
 
 OVERWRITTEN = ASLEEP | {Source.PAUSED}
 KEEP_NOTHING = CatchUp(policy=CatchUpPolicy.SKIP, grace_ms=0)
@@ -149,9 +149,10 @@ def _write(
     source: Source | None = None,
 ) -> list[RoutineRun]:
     following = [span.first for span in spans[1:]] + [state.next_slot]
+    keys = keys_of(routine.pk, [span.first for span in spans])
     runs = [
-        _skipped(routine, span, next_planned, reason, now, source)
-        for span, next_planned in zip(spans, following, strict=True)
+        _skipped(routine, span, key, next_planned, reason, now, source)
+        for span, key, next_planned in zip(spans, keys, following, strict=True)
     ]
     RoutineRun.objects.using(ledger_alias()).bulk_create(runs, ignore_conflicts=True)
     tell(runs)
@@ -159,7 +160,13 @@ def _write(
 
 
 def _skipped(
-    routine: Routine, span: Span, next_planned: datetime | None, reason: Reason, now: datetime, source: Source | None
+    routine: Routine,
+    span: Span,
+    key: str,
+    next_planned: datetime | None,
+    reason: Reason,
+    now: datetime,
+    source: Source | None,
 ) -> RoutineRun:
     return RoutineRun.of(
         routine,
@@ -173,5 +180,5 @@ def _skipped(
         next_planned_for=next_planned,
         eligible_at=span.first,
         completed_at=now,
-        idempotency_key=slot_key(routine.pk, span.first, 1),
+        idempotency_key=key,
     )

@@ -1,10 +1,10 @@
--- Let held runs through, and read what their messages need. The runs are locked in the order of their ids, as everywhere.
+-- Let held runs through, and read what their messages need. One that somebody else holds is left out.
 -- Arguments: an array of run ids, now, when to look whether they are published. Result: the columns of messages.py.
 WITH locked AS MATERIALIZED (
     SELECT id FROM routines_routinerun
     WHERE id = ANY (%s::uuid[]) AND status = 'PENDING' AND admitted_at IS NULL
     ORDER BY id
-    FOR UPDATE
+    FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE routines_routinerun AS run
 SET admitted_at = %s, publish_after = %s, reason = ''

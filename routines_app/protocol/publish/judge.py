@@ -11,6 +11,8 @@ from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
+from django.db import Error
+
 from routines_app.conf import get_settings
 from routines_app.coordination.envelope import Message
 from routines_app.core.admission import (
@@ -111,6 +113,8 @@ class _Verdicts:
         """A row that cannot be decided, whatever plain SQL made of it, must not stop the others."""
         try:
             self._decide(row)
+        except Error:
+            raise
         except Exception:
             if row.routine_id not in _reported:
                 _reported.add(row.routine_id)
@@ -177,7 +181,7 @@ class _Verdicts:
     def write(self) -> None:
         make_room(self.now, stop=self._stop, cancel=self._cancel, force=self._force)
         for where, run_ids in self._standing.items():
-            _update(run_ids, **where._asdict())
+            _update(run_ids, **where._asdict(), error="")  # why it could not be published, the last time
         self._expire()
         _wake_next_in_line(self._let_one_through - self._next_in_line, self.now)
 

@@ -6,11 +6,13 @@ What is done with the room is decided in `core/room.py`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import connections, transaction
+from django.db import Error, connections
 from django.db.models import Case, Count, Exists, OuterRef, QuerySet, Value, When
 
 from routines_app.conf import get_settings
@@ -22,12 +24,17 @@ from routines_app.core.words import Reason, RunStatus, RunTrigger
 from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.ledger.arrays import AnyOf, array_literal
 from routines_app.protocol.ledger.database import fast_rows, is_postgresql, ledger_alias, sql
-from routines_app.protocol.ledger.locks import lock_free_pools, lock_runs
-from routines_app.protocol.ledger.timeouts import limit_waits
+from routines_app.protocol.ledger.errors import is_outage, retrying_conflicts
+from routines_app.protocol.ledger.locks import lock_free_pools, skipping_locked
+from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.plan.held import HELD_BY_STATUS
+from routines_app.protocol.publish.unreadable import find_unreadable
 from routines_app.protocol.record.messages import messages_from, messages_of
 
 RANKED_AT_MOST = 5_000  # of one pool's queue, at one look
+
+_said = Said(logging.getLogger(__name__))
 
 
 def admit_pools(now: datetime, only: Collection[UUID] | None = None) -> list[Message]:
@@ -43,7 +50,7 @@ def admit_each_pool(now: datetime, only: Collection[UUID] | None = None) -> Iter
     else:
         waiting = queue.filter(pool_id=OuterRef("pk"))
         pools = set(Pool.objects.using(ledger_alias()).filter(Exists(waiting)).values_list("pk", flat=True))
-    return (_admit_pool(pool_id, now) for pool_id in sorted(pools))
+    return (_admit_guarded(pool_id, now) for pool_id in sorted(pools))
 
 
 def roomy_pools(wanted: Mapping[int, int], now: datetime) -> set[int]:
@@ -65,16 +72,40 @@ def roomy_pools(wanted: Mapping[int, int], now: datetime) -> set[int]:
     }
 
 
+def _admit_guarded(pool_id: int, now: datetime) -> list[Message]:
+    """One pool with a queue that cannot be read, or with a run that somebody holds, must not stop the others."""
+    try:
+        admitted = retrying_conflicts(lambda: _admit_pool(pool_id, now))
+    except Exception as error:
+        if isinstance(error, Error) and is_outage(error):
+            raise
+        _said.warn(pool_id, f"pool {pool_id} lets nobody in for now: {error}")
+        find_unreadable(list(_queue(now).filter(pool_id=pool_id).values_list("id", flat=True)[:RANKED_AT_MOST]), now)
+        return []
+    _said.over(pool_id)
+    return admitted
+
+
 def _admit_pool(pool_id: int, now: datetime) -> list[Message]:
-    alias = ledger_alias()
-    with transaction.atomic(using=alias):
-        limit_waits(alias)
+    with bounded():
         # Whoever holds the lock is counting already, and will see what is here.
         pool = _locked_usage([pool_id]).get(pool_id)
         if pool is None or not pool.room:
             return []
-        weight = get_settings().depth_weight
-        return _let_through(take_room(pool, _first_in_queue(pool_id, now), now, depth_weight=weight), now)
+        return _fill(pool, _first_in_queue(pool_id, now), now)
+
+
+def _fill(pool: PoolUsage, queue: list[Queued], now: datetime) -> list[Message]:
+    """Let the first ones in. In the place of one that somebody else holds goes the next."""
+    admitted: list[Message] = []
+    while first := take_room(pool, queue, now, depth_weight=get_settings().depth_weight):
+        entered = _let_through(first, now)
+        admitted += entered
+        if len(entered) == len(first):
+            break
+        pool, tried = replace(pool, in_flight=pool.in_flight + len(entered)), set(first)
+        queue = [run for run in queue if run.id not in tried]
+    return admitted
 
 
 def _locked_usage(pool_ids: Sequence[int]) -> dict[int, PoolUsage]:
@@ -153,6 +184,7 @@ def _admit_in_one_statement(
 def _admit_portably(alias: str, run_ids: Sequence[UUID], now: datetime, publish_after: datetime) -> list[Message]:
     runs = RoutineRun.objects.using(alias)
     held = runs.filter(status=RunStatus.PENDING, admitted_at=None)
-    ids = lock_runs(held, run_ids)
+    free = skipping_locked(held.filter(AnyOf("id", run_ids)).order_by("id"), keys=False)
+    ids = list(free.values_list("id", flat=True))
     held.filter(id__in=ids).update(admitted_at=now, publish_after=publish_after, reason=Reason.NONE)
     return messages_of(runs.filter(id__in=ids))

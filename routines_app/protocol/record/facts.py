@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -34,6 +34,7 @@ RUN_FIELDS = (
     "idempotency_key",
     "fence",
     "worker",
+    "start_token",
     "requested_by",
 )
 ROUTINE_FIELDS = (
@@ -50,6 +51,7 @@ ROUTINE_FIELDS = (
     "keep_result",
 )
 STATE_FIELDS = ("failure_count", "next_source")
+_NOT_THE_ROWS = ("args", "kwargs", "status", "start_token")  # what facts say otherwise than the row, or not at all
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +77,8 @@ class RunFacts:
     idempotency_key: str
     fence: int | None
     worker: str
+    start_token: UUID | None
+    """Of the delivery that executes it; None for everybody else."""
     requested_by: str
     policy: str
     retry: RetryRule
@@ -113,12 +117,15 @@ def from_row(row: tuple[Any, ...]) -> RunFacts:
     return _facts(run, routine, failure_count, next_source)
 
 
-def load(run_id: UUID) -> RunFacts | None:
-    """Read the facts of a run that another process executes (or executed); None when there is no such run."""
+def load(run_id: UUID, token: UUID | None = None) -> RunFacts | None:
+    """Read the facts of a run; None when there is no such run.
+
+    Another process executes it (or executed it), unless this one gives the token with which it has started it.
+    """
     paths = [*RUN_FIELDS, *(f"routine__{field}" for field in ROUTINE_FIELDS)]
     paths += [f"routine__state__{field}" for field in STATE_FIELDS]
     row = RoutineRun.objects.using(ledger_alias()).filter(id=run_id).values_list(*paths).first()
-    return None if row is None else from_row(row)
+    return None if row is None else replace(from_row(row), start_token=token)
 
 
 def _facts(run: dict[str, Any], routine: dict[str, Any], failure_count: int, next_source: str) -> RunFacts:
@@ -164,7 +171,7 @@ def _json(value: Any) -> Any:
 
 def light_run(facts: RunFacts, **known: Any) -> RoutineRun:
     """A run instance for signals, built without a query; fields that are not known here load when used."""
-    values = {field: getattr(facts, field) for field in RUN_FIELDS if field not in ("args", "kwargs", "status")}
+    values = {field: getattr(facts, field) for field in RUN_FIELDS if field not in _NOT_THE_ROWS}
     values |= known
     names = [field.attname for field in RoutineRun._meta.concrete_fields if field.attname in values]
     run = RoutineRun.from_db(ledger_alias(), names, [values[name] for name in names])

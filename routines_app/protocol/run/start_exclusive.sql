@@ -3,7 +3,8 @@
 -- nothing happens, not even to the fence; one that became RUNNING after this statement's snapshot is met by the unique
 -- running key.
 -- What takes the places in braces: may_start.sql, the exclusive policies, the columns of facts.py.
--- Arguments: run (uuid), routine (bigint), worker (text). Result: the facts (see facts.py), or no row.
+-- Arguments: run (uuid), routine (bigint), worker (text), token (uuid), orphan_seconds (int), eligible (timestamptz).
+-- Result: the facts (see facts.py), or no row.
 WITH locked AS MATERIALIZED (
     SELECT routine_id FROM routines_routinestate WHERE routine_id = %(routine)s FOR UPDATE
 ), raised AS (
@@ -30,6 +31,8 @@ SET status = 'RUNNING',
     started_at = statement_timestamp(),
     heartbeat_at = statement_timestamp(),
     worker = %(worker)s,
+    start_token = %(token)s::uuid,
+    orphan_seconds = %(orphan_seconds)s::int,
     publish_after = NULL,
     running_key = run.routine_id,
     fence = state.fence

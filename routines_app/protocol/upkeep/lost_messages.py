@@ -4,74 +4,184 @@ A published run that does not start is looked at after FIRST_LOOK, twice that, a
 published again only when its queue holds fewer messages than there are published runs waiting for it, and only as many
 as are missing: a long queue is no loss. But a queue may be full of somebody else's messages, so at a late look it is
 published again whatever the queue holds; a message too many does nothing.
+
+A broker that was away or restarted may have lost everything, and pools would stand still until the first look: what its
+queues have no message for is published again at once (`Losses`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Count, F, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 
-from routines_app.coordination.broker import BrokerAway, broker
+from routines_app.coordination.broker import BrokerAway, Refused, broker
 from routines_app.coordination.envelope import Message
+from routines_app.coordination.redis_client import RedisAway, asking, key
 from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.locks import update_free
+from routines_app.protocol.ledger.moments import FIRST_MOMENT, LAST_MOMENT
+from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.publish import outbox
-from routines_app.protocol.record.messages import messages_of
+from routines_app.protocol.record.messages import ARGUMENT_COLUMNS, messages_of, own_arguments, with_arguments
 
 LATE_LOOK = outbox.FIRST_LOOK * 8  # the fourth
 LAST_LOOK = timedelta(hours=1)
 BATCH = 500
+AT_ONCE = 5_000  # of one queue, when a broker has come back
+COUNTED = 5_000  # of those that have to be routed one by one
+TURN_MS = 5_000  # of a beat that died while it looked for losses
+LOOKS = 3  # after a return: another beat may stamp late what it had sent to the broker that died
 
 
 def republish_lost(now: datetime) -> int:
     """Publish again what seems lost; how many. A broker that is away is left for the next pass."""
-    due = _published().filter(publish_after__lte=now).order_by("publish_after")[:BATCH]
-    sent_at = dict(due.values_list("id", "dispatched_at"))
+    with bounded():
+        due = _published().filter(publish_after__lte=now).order_by("publish_after")[:BATCH]
+        sent_at = dict(due.values_list("id", "dispatched_at"))
     suspects = messages_of(_published().filter(id__in=sent_at).order_by("dispatched_at", "id"))
     if not suspects:
         return 0
     late = {str(run_id) for run_id, at in sent_at.items() if at is not None and at + LATE_LOOK <= now}
     try:
         lost = _missing(suspects, late)
-        broker().publish(lost)
+        refused = outbox.publish(lost)
     except BrokerAway:
         return 0
     _look_later(suspects, sent_at, now)
-    _count([UUID(message.run_id) for message in lost])
-    return len(lost)
+    return _count(lost, refused)
+
+
+class Losses:
+    """Whether the broker may have lost messages since the last look, as one beat has seen it."""
+
+    def __init__(self) -> None:
+        self._era: tuple[object, ...] = ()
+        self._looks = 0
+
+    @property
+    def are_suspected(self) -> bool:
+        return self._looks > 0
+
+    def suspect(self) -> None:
+        """The broker was away, or took nothing for a while."""
+        self._looks = LOOKS
+
+    def republish(self, now: datetime) -> int:
+        """Publish again what is missing, if something may be; how many. Asks the broker, or raises `BrokerAway`."""
+        era = broker().era()
+        if era != self._era:  # at the start of a beat as well: its machine and the broker's may be one
+            self._era = era
+            self.suspect()
+        if not self._looks:
+            return 0
+        with _turn() as is_ours:
+            if not is_ours:
+                return 0  # another beat publishes the same: what is missing behind it is seen by our next look
+            self._looks -= 1
+            return republish_missing(now)
+
+
+@contextmanager
+def _turn() -> Iterator[bool]:
+    """One beat at a time, or each would publish all that is missing. Without Redis each does, which breaks nothing."""
+    mine = key("losses")
+    try:
+        with asking() as client:
+            is_ours = bool(client.set(mine, "1", nx=True, px=TURN_MS))
+    except RedisAway:
+        yield True
+        return
+    try:
+        yield is_ours
+    finally:
+        if is_ours:
+            with suppress(RedisAway), asking() as client:
+                client.delete(mine)
+
+
+def republish_missing(now: datetime) -> int:
+    """Publish again, oldest first, as many as each queue holds too few; how many. Or raise `BrokerAway`."""
+    waiting = _waiting_by_queue()
+    sizes = broker().queue_sizes(waiting)
+    lost: list[Message] = []
+    for queue, rows in waiting.items():
+        missing = min(rows.count - sizes[queue], AT_ONCE)
+        if missing > 0:
+            lost += messages_of(_published().filter(rows.which).order_by("dispatched_at", "id")[:missing])
+    refused = outbox.publish(lost)
+    with bounded():
+        again = _published().filter(id__in=[message.run_id for message in lost])
+        update_free(again, publish_after=now + outbox.FIRST_LOOK)
+    return _count(lost, refused)
 
 
 def _published() -> QuerySet[RoutineRun]:
-    return RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.PENDING, dispatched_at__isnull=False)
+    """Those with a time that nobody can read are left out: nothing could be counted from it."""
+    pending = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.PENDING)
+    return pending.filter(dispatched_at__range=(FIRST_MOMENT, LAST_MOMENT))
 
 
 def _missing(suspects: list[Message], late: Collection[str]) -> list[Message]:
     """Those that were looked at often enough, and of the others the oldest that their queues have no message for."""
-    queue_of = {message.run_id: broker().queue_of(message.task, message.queue) for message in suspects}
-    sizes = broker().queue_sizes(set(queue_of.values()))
-    missing = _published_per_queue()
+    routed = with_arguments(suspects) if broker().routes_by_arguments else suspects
+    queue_of = {message.run_id: _queue_of(message) for message in routed}
+    sizes = broker().queue_sizes({queue for queue in queue_of.values() if queue is not None})
+    missing = Counter({queue: rows.count for queue, rows in _waiting_by_queue().items()})
     missing.subtract(sizes)
     lost = []
     for message in suspects:
         queue = queue_of[message.run_id]
-        if missing[queue] > 0 or message.run_id in late:
-            missing[queue] -= 1
+        if (queue is not None and missing[queue] > 0) or message.run_id in late:
+            missing[queue or ""] -= 1
             lost.append(message)
     return lost
 
 
-def _published_per_queue() -> Counter[str]:
-    """How many published runs wait for each queue."""
-    rows = _published().values_list("task", "queue").annotate(waiting=Count("id")).order_by()
-    waiting: Counter[str] = Counter()
-    for task, queue, count in rows:
-        waiting[broker().queue_of(task, queue)] += count
-    return waiting
+def _queue_of(message: Message) -> str | None:
+    if message.arguments is None:
+        return broker().queue_of(message.task, message.queue)
+    return broker().queue_of(message.task, message.queue, message.arguments)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """The published runs that wait for one queue."""
+
+    count: int = 0
+    which: Q = field(default_factory=Q)
+
+
+def _waiting_by_queue() -> dict[str, _Waiting]:
+    """What has no way to go any more is in none of them."""
+    return _routed_one_by_one() if broker().routes_by_arguments else _routed_by_task()
+
+
+def _routed_by_task() -> dict[str, _Waiting]:
+    found: dict[str, _Waiting] = {}
+    for task, queue, count in _published().values_list("task", "queue").annotate(waiting=Count("id")).order_by():
+        if name := broker().queue_of(task, queue):
+            rows = found.setdefault(name, _Waiting())
+            rows.count += count
+            rows.which |= Q(task=task, queue=queue)
+    return found
+
+
+def _routed_one_by_one() -> dict[str, _Waiting]:
+    """The oldest of them: a bound, because each asks the project's routers. With fewer counted, fewer are missed."""
+    ids: dict[str, list[UUID]] = {}
+    oldest = _published().order_by("dispatched_at", "id").values_list("id", "task", "queue", *ARGUMENT_COLUMNS)
+    for run_id, task, queue, *arguments in oldest[:COUNTED]:
+        if name := broker().queue_of(task, queue, own_arguments(*arguments)):
+            ids.setdefault(name, []).append(run_id)
+    return {name: _Waiting(len(run_ids), Q(id__in=run_ids)) for name, run_ids in ids.items()}
 
 
 def _look_later(suspects: Iterable[Message], sent_at: dict[UUID, datetime | None], now: datetime) -> None:
@@ -80,8 +190,9 @@ def _look_later(suspects: Iterable[Message], sent_at: dict[UUID, datetime | None
     for run_id in (UUID(message.run_id) for message in suspects):
         delays.setdefault(_delay(now - (sent_at[run_id] or now)), []).append(run_id)
     for delay, run_ids in delays.items():
-        # Only what is still waiting: a run that started meanwhile is left alone.
-        _published().filter(id__in=run_ids).update(publish_after=now + delay)
+        # Only what is still waiting: a run that started meanwhile is left alone, and so is one that somebody holds.
+        with bounded():
+            update_free(_published().filter(id__in=run_ids), publish_after=now + delay)
 
 
 def _delay(age: timedelta) -> timedelta:
@@ -92,5 +203,9 @@ def _delay(age: timedelta) -> timedelta:
     return min(delay, LAST_LOOK)
 
 
-def _count(run_ids: Collection[UUID]) -> None:
-    _published().filter(id__in=run_ids).update(publish_count=F("publish_count") + 1)
+def _count(lost: Collection[Message], refused: Collection[Refused]) -> int:
+    """Note that they were published again, but for those that have no way to go any more."""
+    sent = {message.run_id for message in lost} - {each.message.run_id for each in refused}
+    with bounded():
+        update_free(_published().filter(id__in=sent), publish_count=F("publish_count") + 1)
+    return len(sent)

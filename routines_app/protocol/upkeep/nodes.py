@@ -13,10 +13,17 @@ from importlib import metadata
 from typing import Any
 
 import psutil
+from django.db.models import Q
 
+from routines_app.coordination.redis_client import RedisAway, asking, key, problem
 from routines_app.models import Node, Role
+from routines_app.models.node import PROBLEMS
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.locks import skipping_locked
+from routines_app.protocol.ledger.moments import unreadable
+from routines_app.protocol.ledger.timeouts import bounded
+from routines_app.protocol.upkeep import neighbours
 
 GONE = timedelta(minutes=3)  # three reports that did not come
 PACKAGES = ("django-celery-routines", "celery", "kombu", "django", "redis")
@@ -32,6 +39,7 @@ class NodeReport:
     declares: str = ""
     running_runs: int = 0
     draining: bool = False
+    problems: Sequence[str] = ()
     pid: int = field(default_factory=os.getpid)
 
     @property
@@ -44,13 +52,14 @@ def report_node(report: NodeReport) -> None:
     now = clock.now()
     nodes = Node.objects.using(ledger_alias())
     values = _values(report, now)
-    if not nodes.filter(name=report.name).update(**values):
-        nodes.bulk_create([Node(name=report.name, started_at=now, **values)], ignore_conflicts=True)
+    with bounded():
+        if not nodes.filter(name=report.name).update(**values):
+            nodes.bulk_create([Node(name=report.name, started_at=now, **values)], ignore_conflicts=True)
 
 
 def report_beat(declares: str) -> None:
     """This process is a beat that imports the schedule of the Celery app of that name."""
-    report_node(NodeReport(role=Role.BEAT, declares=declares))
+    report_node(NodeReport(role=Role.BEAT, declares=declares, problems=[neighbours.mark_prefix()]))
 
 
 def forget_node(report: NodeReport) -> None:
@@ -60,7 +69,12 @@ def forget_node(report: NodeReport) -> None:
 
 def forget_gone(now: datetime) -> int:
     """Take away the rows of processes that have been silent for too long."""
-    return Node.objects.using(ledger_alias()).filter(seen_at__lt=now - GONE).delete()[0]
+    # A time that nobody can read is no sign of life: whoever lives reports itself again.
+    gone = Q(seen_at__lt=now - GONE) | unreadable("seen_at") | unreadable("started_at")
+    with bounded():
+        nodes = Node.objects.using(ledger_alias()).filter(gone).order_by("pk")
+        names = list(skipping_locked(nodes).values_list("pk", flat=True))
+        return Node.objects.using(ledger_alias()).filter(pk__in=names).delete()[0]
 
 
 def _values(report: NodeReport, now: datetime) -> dict[str, Any]:
@@ -68,7 +82,7 @@ def _values(report: NodeReport, now: datetime) -> dict[str, Any]:
         "role": report.role,
         "host": socket.gethostname(),
         "pid": report.pid,
-        "versions": _versions(),
+        "versions": _versions() | {PROBLEMS: [text for text in (_redis_problem(), *report.problems) if text]},
         "queues": sorted(report.queues),
         "tasks": sorted(report.tasks),
         "declares": report.declares,
@@ -80,8 +94,18 @@ def _values(report: NodeReport, now: datetime) -> dict[str, Any]:
     }
 
 
+def _redis_problem() -> str:
+    """Redis is asked now: the main process of a worker has no other use for it, and its children have."""
+    try:
+        with asking(courtesy=True) as client:
+            client.exists(key("turn"))
+    except RedisAway:
+        pass
+    return problem()
+
+
 @lru_cache(maxsize=1)
-def _versions() -> dict[str, str]:
+def _versions() -> dict[str, Any]:
     versions = {"python": platform.python_version()}
     for package in PACKAGES:
         try:

@@ -8,22 +8,31 @@ whose wake-up never came, old history. Everything is a compare-and-set, so two b
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-import redis
+from django.db import Error
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
 from routines_app.conf import get_settings
-from routines_app.coordination.redis_client import client, key
+from routines_app.coordination.redis_client import RedisAway, asking, key
 from routines_app.core.words import RunStatus
-from routines_app.models import RoutineRun
+from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.end.catch_up import between_chains, continue_after
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.errors import is_outage, retrying_conflicts
+from routines_app.protocol.ledger.locks import skipping_locked, update_free
+from routines_app.protocol.ledger.moments import LAST_MOMENT
+from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.plan.held import HELD_BY_STATUS
+from routines_app.protocol.plan.park import park_unreadable
 from routines_app.protocol.upkeep import nodes, orphans, prune
+from routines_app.protocol.upkeep.locked import tell_locked
 from routines_app.protocol.upkeep.lost_messages import republish_lost
+from routines_app.protocol.upkeep.untold import tell_untold
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +47,8 @@ class Report:
     republished: int = 0
     released: int = 0
     continued: int = 0
+    told: int = 0
+    parked: int = 0
     pruned: int = 0
     gone_nodes: int = 0
 
@@ -45,26 +56,48 @@ class Report:
         return any(asdict(self).values())
 
 
+_said = Said(logger)
+_sweep = prune.Sweep()
+
+
 def reconcile_once(now: datetime, observer: orphans.Observer, monotonic: float) -> Report:
     """One pass. `observer` is this process's memory of the heartbeats it has seen, `monotonic` its own clock."""
-    report = Report(orphaned=orphans.orphan_silent(observer, now, monotonic))
+    report = Report(orphaned=_apart("orphaned", lambda: orphans.orphan_silent(observer, now, monotonic)))
     if has_turn():
-        report.republished = republish_lost(now)
-        report.released = release_forgotten(now)
-        report.continued = continue_forgotten(now)
-        report.gone_nodes = nodes.forget_gone(now)
-        report.pruned = prune.prune_once(now)
+        report.republished = _apart("republished", lambda: republish_lost(now))
+        report.released = _apart("released", lambda: release_forgotten(now))
+        report.continued = _apart("continued", lambda: continue_forgotten(now))
+        report.told = _apart("told", lambda: tell_untold(now))
+        report.parked = _apart("parked", lambda: park_unplanned(now))
+        report.gone_nodes = _apart("gone_nodes", lambda: nodes.forget_gone(now))
+        report.pruned = _apart("pruned", lambda: _sweep.once(now) or 0)
+        _apart("locked", lambda: tell_locked(now))
     if report:
         logger.info("reconciled: %s", ", ".join(f"{what} {count}" for what, count in asdict(report).items() if count))
     return report
+
+
+def _apart(what: str, act: Callable[[], int]) -> int:
+    """One part of the pass that fails harms neither the others nor the count of silent runs; only an outage ends it."""
+    try:
+        done = retrying_conflicts(act)
+    except Exception as error:
+        if isinstance(error, Error) and is_outage(error):
+            raise
+        _said.warn(what, f"a part of the upkeep ({what}) failed and is tried again in its turn: {error!r}")
+        return 0
+    if _said.over(what):
+        logger.warning("the part of the upkeep that had failed (%s) works again", what)
+    return done
 
 
 def has_turn() -> bool:
     """Whether this beat does the pass. Without Redis every beat does, which costs work and breaks nothing."""
     turn_ms = max(1, int(get_settings().reconcile_seconds * 900))
     try:
-        return bool(client().set(key("turn"), "1", nx=True, px=turn_ms))
-    except redis.RedisError:
+        with asking() as client:
+            return bool(client.set(key("turn"), "1", nx=True, px=turn_ms))
+    except RedisAway:
         return True
 
 
@@ -76,15 +109,28 @@ def release_forgotten(now: datetime) -> int:
         .exclude(HELD_BY_STATUS)
         .values_list("id", flat=True)[:REPAIRED_AT_ONCE]
     )
-    ids = list(forgotten)
+    with bounded():
+        ids = list(forgotten)
     if not ids:
         return 0
     still = runs.filter(id__in=ids, status=RunStatus.PENDING, dispatched_at=None, publish_after=None)
-    return still.update(publish_after=Greatest(F("eligible_at"), Value(now)))
+    with bounded():
+        return update_free(still, publish_after=Greatest(F("eligible_at"), Value(now)))
 
 
 def continue_forgotten(now: datetime) -> int:
     """ALL catch-ups whose chain ended without anybody telling them."""
     # Those with an active run are not even read: a thousand of them must not hide the one that is forgotten.
-    ids = list(between_chains().order_by("pk").values_list("pk", flat=True)[:REPAIRED_AT_ONCE])
+    with bounded():
+        ids = list(between_chains().order_by("pk").values_list("pk", flat=True)[:REPAIRED_AT_ONCE])
     return continue_after(ids, now) if ids else 0
+
+
+def park_unplanned(now: datetime) -> int:
+    """Routines whose next moment is one that never comes (`infinity`): no claim would ever look at them."""
+    states = RoutineState.objects.using(ledger_alias()).filter(next_run_at__gt=LAST_MOMENT).order_by("pk")
+    with bounded():
+        ids = list(skipping_locked(states).values_list("pk", flat=True)[:REPAIRED_AT_ONCE])
+        for routine_id in ids:
+            park_unreadable(routine_id, ValueError("its next_run_at is no time that comes"), now)
+    return len(ids)

@@ -1,0 +1,74 @@
+"""Waiting runs that cannot be read: plain SQL can write times that are none. They are found, and taken out one by one.
+
+A run with such a value is cancelled, with the reason on its row; a routine with one is parked, and its runs wait.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import Error
+
+from routines_app.core.errors import shown
+from routines_app.core.words import Reason, RunStatus
+from routines_app.models import RoutineRun
+from routines_app.protocol.end.unstarted import end_pending
+from routines_app.protocol.ledger.apart import each_apart
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.errors import is_outage
+from routines_app.protocol.ledger.locks import lock_state, update_free
+from routines_app.protocol.ledger.moments import take_unreadable_away
+from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
+from routines_app.protocol.plan.park import park_unreadable
+
+logger = logging.getLogger(__name__)
+
+_said = Said(logger)
+
+NEXT_LOOK = timedelta(seconds=30)  # at a run that nobody can do anything about now
+
+_READ = ("eligible_at", "scheduled_for", "routine__created_at", "routine__state__last_success_at")
+
+
+def find_unreadable(run_ids: Sequence[UUID], now: datetime) -> int:
+    """Take out those of the waiting runs that cannot be read; how many there were."""
+
+    def read(some: Sequence[UUID]) -> None:
+        list(RoutineRun.objects.using(ledger_alias()).filter(id__in=some).values_list(*_READ))
+
+    failed = each_apart(read, run_ids).failed if run_ids else []
+    for run_id, error in failed:
+        take_out(run_id, error, now)
+    return len(failed)
+
+
+def take_out(run_id: UUID, error: Exception, now: datetime) -> None:
+    """One waiting run that cannot be read or decided: cancelled, held behind its parked routine, or looked at later."""
+    try:
+        with bounded(lock_ms=QUICK_LOCK_MS):
+            _take_out(run_id, error, now)
+    except Error as another:
+        if is_outage(another):
+            raise
+        # It is looked at all the time meanwhile, because its time has come.
+        _said.warn(run_id, f"waiting run {run_id} cannot be decided, and is left as it is: {another}")
+    else:
+        _said.over(run_id)
+
+
+def _take_out(run_id: UUID, error: Exception, now: datetime) -> None:
+    runs = RoutineRun.objects.using(ledger_alias()).filter(id=run_id, status=RunStatus.PENDING)
+    routine_id = runs.values_list("routine_id", flat=True).first()
+    if routine_id is None:
+        return  # it has ended, or is gone
+    if take_unreadable_away(runs, now):
+        said = f"its row cannot be read: {shown(error)}"
+        lock_state(routine_id)
+        end_pending(routine_id, [run_id], Reason.CANCELLED, now, said)
+        logger.error("waiting run %s is cancelled: %s", run_id, said)
+    elif not park_unreadable(routine_id, error, now):
+        update_free(runs, admitted_at=None, publish_after=now + NEXT_LOOK, reason=Reason.PUBLISH_FAILED)

@@ -1,0 +1,119 @@
+"""Waiting rows whose time has come: which they are, and how one that cannot be done does not stop the others.
+
+Locks are taken in the order routine state, run: states only for exclusive routines, whose overlap is decided here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import DataError, Error
+from django.db.models import QuerySet
+
+from routines_app.conf import get_settings
+from routines_app.coordination.envelope import Message
+from routines_app.core.admission import LOOK_AGAIN
+from routines_app.core.keys import EPOCH
+from routines_app.core.words import RunStatus, is_exclusive
+from routines_app.models import RoutineRun
+from routines_app.protocol.ledger.apart import each_apart
+from routines_app.protocol.ledger.arrays import AnyOf
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.errors import Trouble, is_outage, retrying_conflicts, trouble_of
+from routines_app.protocol.ledger.locks import lock_free_states, skipping_locked, update_free
+from routines_app.protocol.ledger.moments import LAST_MOMENT
+from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
+from routines_app.protocol.publish.judge import WAITING_COLUMNS, WaitingRow, judge
+from routines_app.protocol.publish.unreadable import take_out
+
+logger = logging.getLogger(__name__)
+
+_said = Said(logger)
+
+
+def dispatch_waiting(now: datetime, limit: int | None = None) -> list[Message]:
+    """Take waiting rows whose time has come; the messages of those that may go. Publish them afterwards."""
+    limit = limit or get_settings().claim_batch
+    try:
+        return retrying_conflicts(
+            lambda: _dispatch(_waiting(now).order_by("publish_after", "scheduled_for")[:limit], now)
+        )
+    except Exception as error:
+        if isinstance(error, Error) and is_outage(error):
+            raise
+        logger.info("waiting runs could not be looked at as a whole: %s", error)
+        return _dispatch_apart(now, limit)
+
+
+def _dispatch(some: QuerySet[RoutineRun], now: datetime, lock_ms: int | None = None) -> list[Message]:
+    with bounded() if lock_ms is None else bounded(lock_ms=lock_ms):
+        rows = _take(some, now)
+        messages = judge(rows, now)
+    for row in rows:
+        _said.over(row.name)
+    return messages
+
+
+def _dispatch_apart(now: datetime, limit: int) -> list[Message]:
+    """One of them is at fault: which it is, and the others go."""
+    messages: list[Message] = []
+
+    def dispatch(some: Sequence[UUID]) -> None:
+        messages.extend(_dispatch(_waiting(now).filter(AnyOf("id", some)), now, QUICK_LOCK_MS))
+
+    # By their ids alone: what cannot be read is not read here.
+    ids = list(_waiting(now).order_by("publish_after").values_list("id", flat=True)[:limit])
+    for run_id, error in each_apart(dispatch, ids).failed:
+        if isinstance(error, Error) and trouble_of(error) is not Trouble.VALUE:
+            _look_again(run_id, error, now)
+        else:
+            take_out(run_id, error, now)
+    return messages
+
+
+def _look_again(run_id: UUID, error: Error, now: datetime) -> None:
+    """Somebody holds a row that deciding this one needs: a moment later, and behind the others."""
+    run = RoutineRun.objects.using(ledger_alias()).filter(id=run_id)
+    name = run.values_list("routine__name", flat=True).first()
+    _said.warn(name, f"a waiting run of routine {name} cannot be decided now and is looked at again: {error}")
+    with bounded(lock_ms=QUICK_LOCK_MS):
+        update_free(run.filter(status=RunStatus.PENDING), publish_after=now + LOOK_AGAIN)
+
+
+def _waiting(now: datetime) -> QuerySet[RoutineRun]:
+    waiting = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.PENDING, dispatched_at=None)
+    return waiting.filter(publish_after__lte=now)
+
+
+class _Candidate(NamedTuple):
+    id: UUID
+    routine_id: int
+    policy: str
+
+
+def _take(some: QuerySet[RoutineRun], now: datetime) -> list[WaitingRow]:
+    """Look without locks, lock the states of the exclusive ones, then lock the rows themselves and look again."""
+    found = some.values_list("id", "routine_id", "routine__concurrency_policy")
+    candidates = [_Candidate._make(row) for row in found]
+    if not candidates:
+        return []
+    exclusive = {row.routine_id for row in candidates if is_exclusive(row.policy)}
+    locked = lock_free_states(exclusive)
+    ids = [row.id for row in candidates if row.routine_id not in exclusive or row.routine_id in locked]
+    rows = skipping_locked(_waiting(now).filter(AnyOf("id", ids)).order_by("id"), keys=False)
+    return [WaitingRow._make(row) for row in rows.values_list(*WAITING_COLUMNS)]
+
+
+def next_waiting_at() -> datetime | None:
+    """When the next waiting row may be looked at."""
+    waiting = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.PENDING, dispatched_at=None)
+    planned = waiting.filter(publish_after__lt=LAST_MOMENT).order_by("publish_after")
+    try:
+        return planned.values_list("publish_after", flat=True).first()
+    except (DataError, ValueError, TypeError):
+        return EPOCH  # a moment that is none, before all others: it is looked at, and taken out
