@@ -21,6 +21,7 @@ _EVENTS: dict[Signal, tuple[str, int, type]] = {
     signals.run_failed: ("routine-run-failed", logging.WARNING, RoutineRun),
     signals.run_skipped: ("routine-run-skipped", logging.INFO, RoutineRun),
     signals.run_cancelled: ("routine-run-cancelled", logging.INFO, RoutineRun),
+    signals.run_overdue: ("routine-run-overdue", logging.ERROR, RoutineRun),
     signals.routine_exhausted: ("routine-exhausted", logging.ERROR, Routine),
     signals.routine_parked: ("routine-parked", logging.ERROR, Routine),
 }
@@ -65,4 +66,4 @@ def note_whether_events_are_wanted(sender: Any = None, **_: Any) -> None:
 
 
 for _signal, (_kind, _level, _sender) in _EVENTS.items():
-    _signal.connect(mirror, sender=_sender, dispatch_uid=f"routines_app.receivers.{_kind}")
+    _signal.connect(mirror, sender=_sender, dispatch_uid=f"{signals.OWN}{_kind}")

@@ -4,6 +4,9 @@
 (the last run of the chain that failed; None when the schedule itself cannot be computed). `reason` says why where a
 status alone does not. Fields of `run` and `routine` that the sender did not have at hand are read from the database
 when they are used. A receiver that fails is logged and changes nothing.
+
+The signals of an end are sent once by whoever has ended the run; when that process dies before it has, by a beat a
+little later. So a receiver may be called twice for one end, after a crash.
 """
 
 from __future__ import annotations
@@ -16,7 +19,16 @@ run_failed = Signal()
 """An attempt failed; `will_retry` says whether the chain goes on."""
 run_skipped = Signal()
 run_cancelled = Signal()
+run_overdue = Signal()
+"""A body that was to stop runs on and cannot be stopped: it stays RUNNING until it returns."""
 routine_exhausted = Signal()
 """The last attempt of a chain failed; once per chain."""
 routine_parked = Signal()
 """The routine will not be picked again until somebody resets it."""
+
+OWN = "routines_app.receivers."  # how the ids of our own receivers begin
+
+
+def others_listen(signal: Signal) -> bool:
+    """Whether this process has a receiver that is not ours."""
+    return any(not str(receiver[0][0]).startswith(OWN) for receiver in signal.receivers)

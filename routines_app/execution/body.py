@@ -19,6 +19,7 @@ from routines_app.core.errors import InvalidValue
 from routines_app.core.words import Reason, RunStatus
 from routines_app.execution import retries
 from routines_app.execution.call import Call, call_task
+from routines_app.execution.forked import leave_if_forked
 from routines_app.execution.live import LiveRun
 from routines_app.execution.stops import Stop
 from routines_app.protocol.record.outcome import Outcome, cancelled, failed, succeeded
@@ -74,11 +75,14 @@ def run_body(call: Call, exposed: AbstractContextManager[None]) -> BodyEnd:
             with exposed:
                 call_task(call)
         finally:
-            live.leave_body()
+            if live.is_ours:
+                live.leave_body()
     except BaseException as error:  # noqa: BLE001 - the error boundary
+        leave_if_forked(live, error)
         # Once more: an interrupt may have come while the body was being left. There is only ever one.
         live.leave_body()
         return _end_of_error(call, error)
+    leave_if_forked(live)
     return BodyEnd(outcome=_success(call) if call.returned else stopped_outcome(live) or _success(call))
 
 

@@ -22,6 +22,7 @@ from celery.utils.dispatch import Signal
 from kombu.utils.uuid import uuid
 
 from routines_app.execution import retries
+from routines_app.execution.forked import leave_if_forked
 from routines_app.execution.live import LiveRun
 from routines_app.execution.stops import Stop
 from routines_app.protocol.run.current import CurrentRun, set_current
@@ -120,13 +121,9 @@ def _with_signals(call: Call) -> Any:
 
 
 def _with_handlers(call: Call) -> Any:
-    task = call.task
     began = time.monotonic()
     try:
-        if task_has_custom(task, "before_start"):
-            task.before_start(call.id, call.args, call.kwargs)
-        run = task if task_has_custom(task, "__call__") else task.run
-        value = call.value = run(*call.args, **call.kwargs)
+        value = call.value = _run(call)
         with call.live.lock:
             call.returned = call.live.stop is None
     except (Ignore, Reject):
@@ -140,6 +137,21 @@ def _with_handlers(call: Call) -> Any:
     _handle(call, "on_success", value, call.id, call.args, call.kwargs)
     _send(call, signals.task_success, result=value, runtime=time.monotonic() - began)
     _handle(call, "after_return", states.SUCCESS, value, call.id, call.args, call.kwargs, None)
+    return value
+
+
+def _run(call: Call) -> Any:
+    """The task's own code. A process that it has forked does not come out: handlers and signals are not for it."""
+    task = call.task
+    try:
+        if task_has_custom(task, "before_start"):
+            task.before_start(call.id, call.args, call.kwargs)
+        run = task if task_has_custom(task, "__call__") else task.run
+        value = run(*call.args, **call.kwargs)
+    except BaseException as error:
+        leave_if_forked(call.live, error)
+        raise
+    leave_if_forked(call.live)
     return value
 
 

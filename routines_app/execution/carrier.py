@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from celery import shared_task
@@ -10,9 +11,38 @@ from celery.app.task import Task
 
 from routines_app.coordination.envelope import EXECUTE_TASK
 from routines_app.execution.executor import Delivery, execute
+from routines_app.protocol.record.texts import cut, safe_text
+
+logger = logging.getLogger(__name__)
 
 # What the executed task may see of the message that rang its run in.
 PASSED_ON = ("hostname", "delivery_info", "reply_to", "origin", "timelimit", "headers", "properties")
+
+
+ID_LENGTH = 36
+MOST_ROUTINES = 2**63  # more than any routine's id
+SHOWN_CHARS = 100
+
+
+class Asked(NamedTuple):
+    """What a message of ours says."""
+
+    run_id: UUID
+    exclusive: int
+    """A hint from the publisher: the routine's id, or True; 0 for runs that may overlap."""
+
+    @classmethod
+    def read(cls, run_id: object, exclusive: object = False) -> Asked:
+        """Raises `TypeError` or `ValueError` for what we have not written."""
+        if not isinstance(run_id, str) or len(run_id) != ID_LENGTH:
+            raise TypeError(f"not the id of a run: {_shown(run_id)}")
+        if not isinstance(exclusive, int) or not 0 <= exclusive < MOST_ROUTINES:
+            raise TypeError(f"not the id of a routine: {_shown(exclusive)}")
+        return cls(UUID(run_id), exclusive)
+
+
+def _shown(value: object) -> str:
+    return cut(safe_text(value, repr), SHOWN_CHARS)
 
 
 class ConnectionKeepingTask(Task):  # type: ignore[type-arg]
@@ -44,15 +74,21 @@ class ConnectionKeepingTask(Task):  # type: ignore[type-arg]
     time_limit=0,
     soft_time_limit=0,
 )
-def execute_run(self: Task[..., str], run_id: str, exclusive: int | bool = False) -> str:
+def execute_run(self: Task[..., str], *args: Any, **kwargs: Any) -> str:
     """Execute the run if it is still PENDING; says in a word what happened.
 
-    `exclusive` is a hint from the publisher: True, or the routine's id.
+    The arguments are those of `Asked.read`. Whoever can write to the broker can write anything: what is not a message
+    of ours is refused here, before it costs anything.
     """
+    try:
+        asked = Asked.read(*args, **kwargs)
+    except (TypeError, ValueError) as error:
+        logger.warning("a message was refused: %s", cut(str(error), 2 * SHOWN_CHARS))
+        return "refused"
     request = self.request
     eager = bool((request.delivery_info or {}).get("is_eager"))
     passed_on: dict[str, Any] = {name: request.get(name) for name in PASSED_ON}
     hostname = request.hostname or "eager"
     return execute(
-        Delivery(run_id=UUID(run_id), hostname=hostname, exclusive=exclusive, eager=eager, request=passed_on)
+        Delivery(run_id=asked.run_id, hostname=hostname, exclusive=asked.exclusive, eager=eager, request=passed_on)
     )

@@ -14,14 +14,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from math import ceil
 from types import FrameType
 from typing import Any, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import DataError, Error, close_old_connections, connections
 
 from routines_app.conf import get_settings
 from routines_app.core.words import Reason
+from routines_app.execution.board import own_place
 from routines_app.execution.body import BodyEnd, bad_arguments, find_task, run_body, unknown_task
 from routines_app.execution.call import Call
 from routines_app.execution.heart import write_lines
@@ -29,6 +32,7 @@ from routines_app.execution.interrupts import MainThreadInterrupter, interrupter
 from routines_app.execution.live import LiveRun
 from routines_app.execution.watchdog import watchdog
 from routines_app.protocol.end.finish import Finish, Lost, finish
+from routines_app.protocol.ledger.errors import Trouble, retrying_conflicts, trouble_of
 from routines_app.protocol.record import events
 from routines_app.protocol.record.outcome import Outcome, failed
 from routines_app.protocol.record.texts import error_text, exception_names
@@ -53,6 +57,8 @@ class Delivery:
     exclusive: int | bool = False
     eager: bool = False
     request: dict[str, Any] = field(default_factory=dict)
+    token: UUID = field(default_factory=uuid4)
+    """Of this execution of the message: a start that was carried out without an answer is recognised by it."""
 
     @property
     def worker(self) -> str:
@@ -69,7 +75,14 @@ def execute(delivery: Delivery) -> str:
 
 
 def _execute(delivery: Delivery) -> str:
-    begun = _start(delivery) if delivery.eager else _patiently(lambda: _start(delivery), START_SECONDS)
+    try:
+        begun = _start(delivery) if delivery.eager else _patiently(lambda _: _start(delivery), START_SECONDS)
+    except Error as error:
+        if delivery.eager:
+            raise
+        # Not an outage: the next try would be refused as well, and other runs wait for this place.
+        logger.error("run %s could not be started: %r", delivery.run_id, error)
+        return "refused"
     match begun:
         case None:
             # The run is PENDING still, or RUNNING without a heartbeat: a beat finds it either way.
@@ -89,7 +102,22 @@ def _execute(delivery: Delivery) -> str:
 
 
 def _start(delivery: Delivery) -> Start:
-    return start(delivery.run_id, delivery.worker, exclusive=delivery.exclusive, lease=not delivery.eager)
+    return start(
+        delivery.run_id,
+        delivery.worker,
+        exclusive=delivery.exclusive,
+        lease=not delivery.eager,
+        token=delivery.token,
+        orphan_seconds=_allowed_silence(),
+    )
+
+
+def _allowed_silence() -> int | None:
+    """A body that holds the interpreter's lock silences the heart; None where the pool's parent beats for it."""
+    place = own_place()
+    if place is not None and place.is_looked_after:
+        return None
+    return ceil(max(get_settings().orphan_seconds, get_settings().unguarded_orphan_seconds))
 
 
 def _execute_started(delivery: Delivery, live: LiveRun) -> str:
@@ -136,10 +164,12 @@ def _run(delivery: Delivery, live: LiveRun) -> BodyEnd:
 def _record(live: LiveRun, outcome: Outcome, eager: bool) -> str:
     outcome = replace(outcome, progress=live.last_progress)
     if eager:
-        ended: Finish | None = _finish(live, outcome, _no_lease)
+        ended: Finish | None = _finish(live, outcome, _no_lease, again=False)
     else:
         # The watchdog keeps heartbeat and lease going while this waits for the ledger.
-        ended = _patiently(lambda: _finish(live, outcome, live.give_lease_back), FINISH_SECONDS)
+        ended = _patiently(
+            lambda again: _finish(live, outcome, live.give_lease_back, again), FINISH_SECONDS, whatever=True
+        )
     if ended is None:
         _give_up(live, outcome)
         return "not recorded"
@@ -154,10 +184,10 @@ def _no_lease() -> None:
     """An eager run has none."""
 
 
-def _finish(live: LiveRun, outcome: Outcome, give_back: Callable[[], None]) -> Finish:
+def _finish(live: LiveRun, outcome: Outcome, give_back: Callable[[], None], again: bool) -> Finish:
     write_lines(live)
     try:
-        return finish(live.facts, outcome, give_back=give_back)
+        return finish(live.facts, outcome, give_back=give_back, again=again)
     except DataError as error:
         # The database refuses a text: say so instead, and keep how the run ended.
         said = f"the ledger refused its texts: {error!r}"
@@ -176,15 +206,26 @@ def _unrecordable(error: Exception) -> Outcome:
     return failed(Reason.EXCEPTION, said, exception_names=exception_names(error))
 
 
-def _patiently(act: Callable[[], T], seconds: float) -> T | None:
-    """Do it, and with the ledger away try again for a while; None when that was not enough."""
+def _patiently(act: Callable[[bool], T], seconds: float, *, whatever: bool = False) -> T | None:
+    """Do it, and with the ledger away try again for a while; None when that was not enough.
+
+    It is told whether it was tried before: nobody knows then whether that was carried out. A statement that the ledger
+    refuses over a new connection too is raised, unless `whatever` it says is a reason to try again.
+    """
     give_up_at = time.monotonic() + seconds
-    pause = 0.1
+    pause, again = 0.1, False
     while True:
         try:
-            return act()
+            return retrying_conflicts(partial(act, again))
         except Error as error:
+            refused = trouble_of(error) in (Trouble.STATEMENT, Trouble.VALUE) and not whatever
+            # Once more in any case: a body may have left the connection in a state that refuses everybody after it.
             connections.close_all()
+            if refused and again:
+                raise
+            again = True
+            if refused:
+                continue
             if time.monotonic() >= give_up_at:
                 logger.error("the ledger has been away for %g s: %s", seconds, error)
                 return None

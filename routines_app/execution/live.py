@@ -7,12 +7,15 @@ that comes after the body.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections import deque
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from routines_app.conf import get_settings
+from routines_app.execution.board import Place
 from routines_app.execution.interrupts import Interrupter
 from routines_app.execution.stops import Stop
 from routines_app.protocol.end.finish import give_lease_back
@@ -30,7 +33,9 @@ class LiveRun:
         self.began = began
         self.deadline = began + facts.timeout_ms / 1000
         self.in_body = False
-        self.ended = threading.Event()  # the lease is not renewed any more
+        self.place: Place | None = None  # where the parent of a prefork pool reads that this run lives
+        self._pid = os.getpid()
+        self._ended = threading.Event()  # the lease is not renewed any more
         self.stop: Stop | None = None
         self.stopped_at = 0.0
         self.overdue = False
@@ -41,27 +46,66 @@ class LiveRun:
         self._lines: deque[tuple[datetime, str]] = deque(maxlen=get_settings().max_log_lines)
 
     @property
+    def id(self) -> UUID:
+        return self.facts.id
+
+    @property
+    def fence(self) -> int | None:
+        return self.facts.fence
+
+    @property
+    def routine_id(self) -> int:
+        return self.facts.routine_id
+
+    @property
+    def exclusive(self) -> bool:
+        return self.facts.exclusive
+
+    @property
+    def is_ours(self) -> bool:
+        """False in a process that the body has forked: whatever happens there says nothing about the run."""
+        return os.getpid() == self._pid
+
+    @property
     def deadline_at(self) -> datetime | None:
         started_at = self.facts.started_at
         return started_at and started_at + timedelta(milliseconds=self.facts.timeout_ms)
 
     # The body's begin and end
 
+    def take_place(self, place: Place) -> None:
+        """From now on the pool's parent tells the ledger that it lives."""
+        self.place = place
+        place.write(self.id, self.routine_id if self.exclusive else None, self.fence, self.began, self.deadline)
+
     def enter_body(self) -> None:
         with self.lock:
             self.in_body = True
+            if self.place is not None:
+                self.place.set_in_body(True)
 
     def leave_body(self) -> None:
         """May be called twice. The flag goes first: whatever comes later finds the body over."""
         self.in_body = False
+        if self.place is not None:
+            self.place.set_in_body(False)
         with self.lock:
             if self.interrupter is not None:
                 self.interrupter.body_over()
 
     def give_lease_back(self) -> None:
         """The run has ended. The flag goes first: a renewal at this very moment would re-create the lease."""
-        self.ended.set()
+        self.end()
         give_lease_back(self.facts)
+
+    def end(self) -> None:
+        """Nobody speaks for it any more."""
+        self._ended.set()
+        if self.place is not None:
+            self.place.wipe()
+
+    def has_ended(self) -> bool:
+        return self._ended.is_set()
 
     # Stopping
 
@@ -74,6 +118,15 @@ class LiveRun:
             if self.interrupter is not None:
                 self.interrupter.interrupt(self)
             return True
+
+    def lose(self, now: float) -> None:
+        """Its row is no longer ours: the body must not go on, and the lease is not ours to keep.
+
+        A body that cannot be stopped would keep it for as long as it lasts.
+        """
+        self.ask_to_stop(Stop.LOST, now)
+        if not self.has_ended():
+            self.give_lease_back()
 
     def is_over_grace(self, now: float) -> bool:
         grace = get_settings().stop_grace_seconds
@@ -93,6 +146,11 @@ class LiveRun:
             self._progress_written = True
             return self._progress
 
+    def keep_progress(self) -> None:
+        """It could not be written: the next time is as good."""
+        with self.lock:
+            self._progress_written = self._progress is None
+
     @property
     def progress_changed(self) -> bool:
         return not self._progress_written
@@ -110,6 +168,11 @@ class LiveRun:
             lines = list(self._lines)
             self._lines.clear()
             return lines
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the task has said something that is not in the ledger yet."""
+        return self.progress_changed or bool(self._lines)
 
     def give_back_lines(self, lines: list[tuple[datetime, str]]) -> None:
         """They could not be written: keep them, in order, as far as there is room."""

@@ -1,4 +1,4 @@
-"""Renewal: keeps the leases of this process's exclusive runs, and takes note that Redis answers.
+"""Renewal: keeps the leases of a worker's exclusive runs, and takes note that Redis answers.
 
 A thread of its own, which never talks to the database: one that hangs must not cost a lease. A lease that Redis forgot
 is taken again. One that another run holds is let be: the ledger decides whose the routine is.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import redis
 
 from routines_app.conf import get_settings
 from routines_app.coordination import leases
 from routines_app.execution.companion import Companion
-from routines_app.execution.live import LiveRun
+from routines_app.execution.watched import Watched
 
 logger = logging.getLogger(__name__)
 
@@ -25,26 +25,31 @@ IDLE_SECONDS = 10.0
 
 
 class Renewal:
-    """Renews for the exclusive ones of the runs that `runs` gives."""
+    """Renews for the exclusive ones of the runs that `runs` gives, while it is `alone` with that."""
 
-    def __init__(self, runs: Callable[[], list[LiveRun]]) -> None:
+    def __init__(self, runs: Callable[[], Sequence[Watched]], alone: Callable[[], bool] = lambda: True) -> None:
         self._runs = runs
+        self._alone = alone
         self._companion = Companion("routines-renewal", self._work)
         self._heard_at = 0.0
         self._due_at = 0.0
 
-    def ensure_renewing(self, now: float) -> None:
-        """Start the thread if it does not run."""
-        self._companion.ensure(lambda: self._begin(now))
+    def ensure_renewing(self, now: float, silent: float | None = None) -> None:
+        """Start the thread if it does not run. `silent`: who renewed before has not been heard for so long."""
+        self._companion.ensure(lambda: self._begin(now, silent))
 
     def silent_seconds(self, now: float) -> float:
         """How long Redis has not answered; 0 when nobody has asked."""
         return now - self._heard_at if self._companion.runs else 0.0
 
-    def _begin(self, now: float) -> None:
-        self._heard_at = now
+    @property
+    def runs(self) -> bool:
+        return self._companion.runs
+
+    def _begin(self, now: float, silent: float | None) -> None:
+        self._heard_at = now - (silent or 0.0)
         # The runs' own starts have taken the leases.
-        self._due_at = now + get_settings().heartbeat_seconds / 2
+        self._due_at = now if silent else now + get_settings().heartbeat_seconds / 2
 
     def _work(self) -> None:
         busy_at = time.monotonic()
@@ -54,14 +59,14 @@ class Renewal:
             busy_at = now if runs else busy_at
             if now - busy_at > IDLE_SECONDS and self._companion.end_unless(self._exclusive):
                 return
-            if runs and now >= self._due_at:
+            if runs and now >= self._due_at and self._alone():
                 self._round(runs)
             time.sleep(ROUND_SECONDS)
 
-    def _exclusive(self) -> list[LiveRun]:
-        return [run for run in self._runs() if run.facts.exclusive]
+    def _exclusive(self) -> list[Watched]:
+        return [run for run in self._runs() if run.exclusive]
 
-    def _round(self, runs: list[LiveRun]) -> None:
+    def _round(self, runs: Sequence[Watched]) -> None:
         try:
             self.renew(runs)
         except redis.RedisError as error:
@@ -71,14 +76,14 @@ class Renewal:
             logger.exception("leases could not be renewed; the next time is tried in its turn")
             self._due_at = time.monotonic() + AGAIN_SECONDS
 
-    def renew(self, runs: list[LiveRun]) -> None:
+    def renew(self, runs: Sequence[Watched]) -> None:
         """Renew the lease of each; raises `redis.RedisError`."""
         self._due_at = time.monotonic() + get_settings().heartbeat_seconds
         for run in runs:
-            if run.ended.is_set():
+            if run.has_ended():
                 continue
-            leases.renew(run.facts.routine_id, run.facts.token, get_settings().lease_seconds)
+            leases.renew(run.routine_id, str(run.id), get_settings().lease_seconds)
             self._heard_at = time.monotonic()
             # Renewing re-creates: a run that ended and gave its lease back during the call must not hold a new one.
-            if run.ended.is_set():
-                leases.release(run.facts.routine_id, run.facts.token)
+            if run.has_ended():
+                leases.release(run.routine_id, str(run.id))

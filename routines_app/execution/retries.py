@@ -82,6 +82,7 @@ def _storable(args: Any, kwargs: Any) -> tuple[list[Any] | None, dict[str, Any] 
 
 def _delay_ms(when: Any) -> int:
     if isinstance(when, datetime):
+        # A task reckons its eta from the clock that it sees: by that clock the wait is what it meant, right or wrong.
         aware = when if when.tzinfo else when.replace(tzinfo=UTC)
         return max(0, int((aware - datetime.now(UTC)) / timedelta(milliseconds=1)))
     return max(0, int(when * 1000))

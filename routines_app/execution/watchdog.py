@@ -2,11 +2,12 @@
 
 It looks at nothing but memory, at least once a second, so neither a database nor a Redis that hangs can hold it up;
 what has to be asked outside is asked by two more threads that the watchdog starts when a run lasts: the heart asks the
-database, the renewal asks Redis, and neither waits for the other. A body that is out of
-time gets a `SoftTimeLimitExceeded` that it may use to clean up, then a grace, then the end: a child of the prefork pool
-records the end and leaves, and the pool replaces it. In threads, solo and gevent nobody can end a body: an exclusive
-run stays RUNNING (`overdue`) until its body returns; another one is recorded as ended and its body is abandoned, with
-a log line.
+database, the renewal asks Redis, and neither waits for the other. In a child of the prefork pool the parent does both
+(`pacemaker.py`), and the child's own threads only take over when the parent is not heard any more.
+
+A body that is out of time gets a `SoftTimeLimitExceeded` that it may use to clean up, then a grace, then the end: a
+child of the prefork pool records the end and leaves, and the pool replaces it. In threads, solo and gevent nobody can
+end a body: its run stays RUNNING (`overdue`) until the body returns, or until a person abandons it.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import time
 from collections.abc import Callable
 from uuid import UUID
 
-from django.db import connections
+from django.db import Error, connections
 
+from routines_app.execution.board import Place, boot_seconds, own_place, patience_seconds
 from routines_app.execution.body import stopped_outcome
 from routines_app.execution.companion import Companion
 from routines_app.execution.heart import Heart
@@ -34,7 +36,10 @@ ROUND_SECONDS = 0.5
 IDLE_SECONDS = 30.0  # without runs for this long the thread ends; the next run starts a new one
 OLD_ENOUGH_SECONDS = 1.0  # shorter runs need no heart: their start has just stamped them
 SILENCE_SECONDS = 20.0  # neither database nor Redis: after this an exclusive body must not go on
+# A round that comes so late: nobody here could listen; a body held the interpreter, or the machine was suspended.
+HELD_UP_SECONDS = 5.0
 RECORD_SECONDS = 5.0  # how long a process that is about to end itself tries to record why
+AGAIN_SECONDS = 5.0  # with the ledger away
 EXIT_CODE = 70
 
 
@@ -45,16 +50,22 @@ class Watchdog:
         self._runs: dict[UUID, LiveRun] = {}
         self._lock = threading.Lock()
         self._companion = Companion("routines-watchdog", self._watch)
-        self._heart = Heart(self.runs)
-        self._renewal = Renewal(self.runs)
+        self._heart = Heart(self.runs, alone=self._must_stamp)
+        self._renewal = Renewal(self.runs, alone=self._must_renew)
+        self._place: Place | None = None
+        self._looked_at = self._present_at = 0.0  # the second counts the time of a suspended machine too
+        self._awake_since = 0.0
 
     def watch(self, run: LiveRun) -> None:
+        self._place = own_place()
+        if self._place is not None:
+            run.take_place(self._place)
         with self._lock:
             self._runs[run.facts.id] = run
         self._companion.ensure()
 
     def release(self, run: LiveRun) -> None:
-        run.ended.set()
+        run.end()
         with self._lock:
             self._runs.pop(run.facts.id, None)
 
@@ -85,27 +96,56 @@ class Watchdog:
 
     def look(self, now: float) -> None:
         """One round over the running bodies."""
+        moment = boot_seconds()
+        if max(now - self._looked_at, moment - self._present_at) > HELD_UP_SECONDS:
+            self._awake_since = now
+        self._looked_at, self._present_at = now, moment
         runs = self.runs()
         lasting = [run for run in runs if now - run.began >= OLD_ENOUGH_SECONDS]
-        if lasting:
-            self._heart.ensure_beating(now)
-        if any(run.facts.exclusive for run in lasting):
-            self._renewal.ensure_renewing(now)
+        if lasting and (self._must_stamp() or any(run.has_news for run in lasting)):
+            self._heart.ensure_beating(now, self._unstamped())
+        if any(run.exclusive for run in lasting) and self._must_renew():
+            self._renewal.ensure_renewing(now, self._unrenewed())
         for run in runs:
             self._look_at(run, now)
 
+    def _unstamped(self) -> float | None:
+        """How long the parent has not stamped; None without a parent that could."""
+        return None if self._place is None else self._place.unstamped_seconds()
+
+    def _unrenewed(self) -> float | None:
+        return None if self._place is None else self._place.unrenewed_seconds()
+
+    def _must_stamp(self) -> bool:
+        return _is_too_long(self._unstamped())
+
+    def _must_renew(self) -> bool:
+        return _is_too_long(self._unrenewed())
+
     def silent_seconds(self, now: float) -> float:
-        """How long neither the database nor Redis has answered: one of them is enough for a body to go on."""
-        return min(self._heart.silent_seconds(now), self._renewal.silent_seconds(now))
+        """How long neither the database nor Redis has answered: one of them is enough for a body to go on.
+
+        What the parent has heard counts as well. While a body held the interpreter nobody here could hear anything.
+        """
+        database = _silence(self._heart, self._unstamped(), now)
+        redis = _silence(self._renewal, self._unrenewed(), now)
+        return min(database, redis, now - self._awake_since)
 
     def _look_at(self, run: LiveRun, now: float) -> None:
+        asked = run.place and run.place.asked_to_stop(run.id)
         if run.stop is None and now >= run.deadline:
             run.ask_to_stop(Stop.TIMEOUT, now)
-        elif run.stop is None and run.facts.exclusive and self.silent_seconds(now) > SILENCE_SECONDS:
+        elif run.stop is None and asked:
+            run.ask_to_stop(asked, now)
+        elif run.stop is None and run.exclusive and self._is_cut_off(run, now):
             logger.error("run %s is stopped: neither the database nor Redis can be reached", run.facts.id)
             run.ask_to_stop(Stop.LOST, now)
         elif run.is_over_grace(now) and not run.overdue:
             self._end(run)
+
+    def _is_cut_off(self, run: LiveRun, now: float) -> bool:
+        """Its own start was an answer of both."""
+        return min(self.silent_seconds(now), now - run.began) > SILENCE_SECONDS
 
     def _end(self, run: LiveRun) -> None:
         """The grace is over and the body still runs."""
@@ -119,10 +159,11 @@ class Watchdog:
             run.facts.routine_name,
             run.stop,
         )
-        record = _mark_overdue if run.facts.exclusive else _record_end
-        _apart(lambda: record(run))
+        _apart(lambda: _mark_overdue(run))
 
     def _end_process(self, run: LiveRun) -> None:
+        if run.place is not None:
+            run.place.ends_itself()
         logger.error(
             "run %s of %s does not stop (%s): its process ends", run.facts.id, run.facts.routine_name, run.stop
         )
@@ -132,6 +173,17 @@ class Watchdog:
                 os._exit(EXIT_CODE)
 
 
+def _is_too_long(parents_silence: float | None) -> bool:
+    return parents_silence is None or parents_silence > patience_seconds()
+
+
+def _silence(ours: Heart | Renewal, parents: float | None, now: float) -> float:
+    here = ours.silent_seconds(now)
+    if parents is None:
+        return here
+    return min(here, parents) if ours.runs else parents
+
+
 def _record_end(run: LiveRun) -> None:
     outcome = stopped_outcome(run)
     if outcome is not None:
@@ -139,7 +191,16 @@ def _record_end(run: LiveRun) -> None:
 
 
 def _mark_overdue(run: LiveRun) -> None:
-    mark_overdue(run.facts)
+    """As soon as the ledger is there: nothing else says that this body needs a person."""
+    while not run.has_ended():
+        try:
+            mark_overdue(run.facts)
+        except Error as error:
+            logger.warning("run %s could not be marked as overdue yet: %s", run.id, error)
+            connections.close_all()
+            time.sleep(AGAIN_SECONDS)
+        else:
+            return
 
 
 def _apart(act: Callable[[], object]) -> threading.Thread:

@@ -1,0 +1,187 @@
+"""The pacemaker: in a prefork worker, the pool's parent beats the hearts of its children.
+
+A body that holds the interpreter's lock (a long regular expression, a C extension) silences every thread of its
+process, and is healthy all the same. So the parent reads on the board what its children execute, and for those that
+exist and are not stopped it stamps the rows, renews the leases, and passes on who is asked to stop; interrupting is
+done by the watchdog beside the body. Each child reads when that was last done, and does it by itself when the parent
+falls silent.
+
+A body that is past its time-out and its grace, and whose watchdog has not come to act, is killed with its process: not
+before it has been stopped and is seen to be in that body still, because a process may be at its next run.
+Behind that stands Celery's own limit, which every message carries.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from celery import signals
+from celery.concurrency.prefork import TaskPool
+
+from routines_app.conf import get_settings
+from routines_app.coordination import leases
+from routines_app.core.words import Reason
+from routines_app.execution.background import in_background
+from routines_app.execution.board import Board, Line, board, boot_seconds
+from routines_app.execution.heart import Heart
+from routines_app.execution.renewal import Renewal
+from routines_app.execution.stops import Stop
+from routines_app.protocol.end.finish import close_run
+from routines_app.protocol.record.outcome import failed
+
+logger = logging.getLogger(__name__)
+
+ROUND_SECONDS = 0.5
+OLD_ENOUGH_SECONDS = 1.0  # shorter runs need no heart: their start has just stamped them
+HEAD_START_SECONDS = 2.0  # for the watchdog beside a body that can be ended from inside
+STOPPING_SECONDS = 1.0
+NOT_ALIVE = "TtZXx"  # states of a process that does not run on by itself: stopped, traced, dead
+
+
+class ChildRun:
+    """A run that a child executes, for the parent's heart and renewal."""
+
+    exclusive: bool
+    progress_changed = False
+
+    def __init__(self, board: Board, line: Line) -> None:
+        self.line = line
+        self._board = board
+        self.id: UUID = line.run_id
+        self.fence = line.fence
+        self.exclusive = line.routine_id is not None
+        self.routine_id = line.routine_id or 0
+
+    @property
+    def is_alive(self) -> bool:
+        """Its process is a child of ours, and not stopped."""
+        state, parent = process_state(self.line.pid)
+        return parent == os.getpid() and state not in NOT_ALIVE
+
+    def has_ended(self) -> bool:
+        """Or has lost its row, which a body that holds the interpreter does not know yet."""
+        return self._now() is None or self._board.asked_to_stop(self.line.place, self.id) is Stop.LOST
+
+    def ask_to_stop(self, stop: Stop, now: float) -> bool:  # noqa: ARG002
+        self._board.ask_to_stop(self.line, stop)
+        return True
+
+    def lose(self, now: float) -> None:
+        self.ask_to_stop(Stop.LOST, now)
+        if self.exclusive:
+            leases.release_quietly(self.routine_id, str(self.id))
+
+    def is_in_body_after(self, moment: float) -> bool:
+        """Whether this very run is in its body still, past its deadline."""
+        line = self._now()
+        return line is not None and line.in_body and line.deadline < moment
+
+    def _now(self) -> Line | None:
+        """What the child says of this run by now; None when it is at another one."""
+        line = self._board.line(self.line.place)
+        same = line is not None and (line.pid, line.run_id) == (self.line.pid, self.line.run_id)
+        return line if same else None
+
+    def progress_to_write(self) -> dict[str, Any] | None:
+        return None
+
+    def keep_progress(self) -> None:
+        """The child writes its own."""
+
+    def take_lines(self) -> list[tuple[datetime, str]]:
+        return []
+
+    def give_back_lines(self, lines: list[tuple[datetime, str]]) -> None:
+        """There never are any."""
+
+
+class Pacemaker:
+    """Looks after the runs that stand on the board."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._heart = Heart(self.runs, forks=True)
+        self._renewal = Renewal(self.runs)
+
+    def start(self) -> None:
+        # Before the first message is read: from their first run on the children know that somebody beats for them.
+        self._board.say_pulses(stamped=boot_seconds(), renewed=boot_seconds())
+        threading.Thread(target=self._work, name="routines-pacemaker", daemon=True).start()
+
+    def runs(self) -> list[ChildRun]:
+        """Those of children that live."""
+        return [run for run in (ChildRun(self._board, line) for line in self._board.lines()) if run.is_alive]
+
+    def _work(self) -> None:
+        while True:
+            try:
+                self.look(time.monotonic())
+            except Exception:
+                logger.exception("the pacemaker stumbled and goes on")
+            time.sleep(ROUND_SECONDS)
+
+    def look(self, now: float) -> None:
+        """One round over what the children execute."""
+        runs = self.runs()
+        lasting = [run for run in runs if now - run.line.began >= OLD_ENOUGH_SECONDS]
+        if lasting:
+            self._heart.ensure_beating(now)
+        if any(run.exclusive for run in lasting):
+            self._renewal.ensure_renewing(now)
+        present = boot_seconds()
+        self._board.say_pulses(
+            stamped=present - self._heart.unstamped_seconds(now), renewed=present - self._renewal.silent_seconds(now)
+        )
+        overdue = now - get_settings().stop_grace_seconds - HEAD_START_SECONDS
+        for run in runs:
+            if run.is_in_body_after(overdue):
+                kill(run, overdue)
+
+
+def kill(run: ChildRun, overdue: float) -> None:
+    """End the process, if it is in the body of this run still; a stopped process cannot go on to its next one."""
+    with suppress(ProcessLookupError):
+        os.kill(run.line.pid, signal.SIGSTOP)
+        if not _stops(run.line.pid) or not run.is_in_body_after(overdue):
+            os.kill(run.line.pid, signal.SIGCONT)
+            return
+        logger.error("run %s is past its time-out and cannot be interrupted: its process is killed", run.id)
+        # Told before it is done: the pool will report a lost process, and the first to end the run says why.
+        in_background(lambda: close_run(run.id, failed(Reason.TIMEOUT, "killed: it could not be interrupted")))
+        os.kill(run.line.pid, signal.SIGKILL)
+
+
+def _stops(pid: int) -> bool:
+    give_up_at = time.monotonic() + STOPPING_SECONDS
+    while time.monotonic() < give_up_at:
+        if process_state(pid)[0] in "Tt":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def process_state(pid: int) -> tuple[str, int]:
+    """The letter of its state, and its parent; dead and nobody's when it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "X", 0
+    state, parent = text.rpartition(")")[2].split()[:2]  # its name comes before, in parentheses, and may hold anything
+    return state, int(parent)
+
+
+@signals.worker_ready.connect(weak=False)
+def set_pace(sender: Any = None, **_: Any) -> None:
+    """Where there are children, and a way to see whether they are stopped; elsewhere each looks after itself."""
+    shared = board()
+    if shared is not None and isinstance(getattr(sender, "pool", None), TaskPool) and process_state(os.getpid())[1]:
+        Pacemaker(shared).start()
