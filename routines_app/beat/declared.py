@@ -8,18 +8,22 @@ failed is tried again, at every turn; its routine stays as it is meanwhile.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
-import redis
-from django.db import IntegrityError
+from django.db import Error
 
 from routines_app.beat.entries import declared_entries, declared_names
 from routines_app.conf import get_settings
-from routines_app.coordination.redis_client import client, key
+from routines_app.coordination.redis_client import RedisAway, asking, key
 from routines_app.core.errors import RoutineError
 from routines_app.models import DECLARED_IN_DATABASE
-from routines_app.verbs.declare import archive_undeclared, declare_routine, note_declared
+from routines_app.protocol.ledger.errors import is_outage, retrying_conflicts
+from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.timeouts import bounded
+from routines_app.verbs.declare import archive_undeclared, declare_routine, note_declared, undeclared
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +37,7 @@ class Declarations:
         self._app = app
         self._names: list[str] | None = None
         self._failed: dict[str, dict[str, Any]] = {}
-        self._told: dict[str, str] = {}
+        self._said = Said(logger)
 
     @property
     def scope(self) -> str:
@@ -48,17 +52,24 @@ class Declarations:
             self._import()
         if self._names is None:
             return
-        note_declared(self._names, self.scope, now)
-        for name in archive_undeclared(self.scope, now - timedelta(minutes=get_settings().undeclared_minutes)):
-            logger.warning("routine %s is archived: no beat has declared it for a while", name)
+        with bounded():
+            note_declared(self._names, self.scope, now)
+        self._archive(self._names, now - timedelta(minutes=get_settings().undeclared_minutes))
+
+    def _archive(self, names: list[str], not_seen_since: datetime) -> None:
+        """Each by itself: one that somebody holds is archived in the next turn."""
+        for routine_id, name in undeclared(names, self.scope, not_seen_since):
+            if self._apart(f"routine {name} is not archived", partial(archive_undeclared, routine_id)):
+                logger.warning("routine %s is archived: no beat has declared it for a while", name)
 
     def _import(self) -> None:
         """Unless another beat is importing: then the next turn will do it."""
         lock = key("import", self.scope)
         try:
-            if not client().set(lock, "1", nx=True, ex=LOCK_SECONDS):
-                return
-        except redis.RedisError:
+            with asking() as client:
+                if not client.set(lock, "1", nx=True, ex=LOCK_SECONDS):
+                    return
+        except RedisAway:
             logger.debug("no Redis to lock the import with: unique names keep two imports apart")
         try:
             wanted = declared_entries(self._app) if self._names is None else self._failed
@@ -69,18 +80,32 @@ class Declarations:
             _unlock(lock)
 
     def _declare(self, name: str, fields: dict[str, Any]) -> bool:
+        return self._apart(
+            f"beat_schedule entry {name!r} is not imported", lambda: declare_routine(name, fields, self.scope)
+        )
+
+    def _apart(self, otherwise: str, act: Callable[[], object]) -> bool:
+        """Do it for one routine, waiting for nobody for long; what keeps it from being done is said once."""
+
+        def limited() -> None:
+            with bounded():
+                act()
+
         try:
-            declare_routine(name, fields, self.scope)
-        except (RoutineError, IntegrityError) as error:
-            if self._told.get(name) != str(error):
-                self._told[name] = str(error)
-                logger.error("beat_schedule entry %r is not imported: %s", name, error)
+            retrying_conflicts(limited)
+        except (RoutineError, Error) as error:
+            if isinstance(error, Error) and is_outage(error):
+                raise
+            if self._said.note(otherwise, str(error)):
+                logger.error("%s: %s", otherwise, error)
             return False
+        self._said.over(otherwise)
         return True
 
 
 def _unlock(lock: str) -> None:
     try:
-        client().delete(lock)
-    except redis.RedisError:
+        with asking() as client:
+            client.delete(lock)
+    except RedisAway:
         logger.debug("the import lock will run out by itself")

@@ -2,32 +2,34 @@
 
 `tick` never raises and never blocks for long. Each of the two outsides, database and broker, is either there or away;
 the change is logged once, the next try comes after at most MAX_SLEEP_SECONDS, and everything that does not need the
-missing one goes on.
+missing one goes on. An error of the database that is no outage concerns the part of the look that met it (`guard.py`).
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from django.db import DatabaseError, close_old_connections, connections
-from django.db.utils import InterfaceError
+from django.db import Error, close_old_connections, connections
 
 from routines_app.beat.declared import Declarations
+from routines_app.beat.departure import Departure
+from routines_app.beat.guard import Guard
 from routines_app.beat.outside import Outside
+from routines_app.beat.seen_broker import SeenBroker
 from routines_app.beat.sender import Sender
 from routines_app.conf import get_settings
-from routines_app.coordination import wakeups
-from routines_app.coordination.envelope import Message
-from routines_app.protocol.claim.claim import claim_due
+from routines_app.coordination import redis_client, wakeups
+from routines_app.protocol.claim.claim import claim_due, set_aside
 from routines_app.protocol.claim.due import next_due_at
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.publish import outbox
+from routines_app.protocol.ledger.errors import is_outage
 from routines_app.protocol.publish.pools import admit_each_pool
+from routines_app.protocol.publish.waiting import dispatch_waiting, next_waiting_at
 from routines_app.protocol.upkeep import nodes, reconcile
 from routines_app.protocol.upkeep.orphans import Observer
 from routines_app.verbs.replan import replan_forgotten
@@ -46,18 +48,24 @@ class BeatLoop:
     """One beat process's loop."""
 
     def __init__(self, app: Any) -> None:
+        self._departure = Departure()
         self._database = Outside("the database")
-        self._broker = Outside("the broker")
         self._listener = wakeups.Listener(wakeups.BEATS)
         self._observer = Observer()
         self._declarations = Declarations(app)
+        self._broker = SeenBroker()
+        self._guard = Guard()
+        self._repair = Chore("repairing plans", self._repair_plans, lambda: REPAIR_SECONDS, self._guard)
         self._chores: list[Chore] = [
-            Chore(self._reconcile, lambda: get_settings().reconcile_seconds),
-            Chore(self._declare, lambda: get_settings().node_seconds),
-            Chore(self._repair_plans, lambda: REPAIR_SECONDS),
-            Chore(self._report_node, lambda: get_settings().node_seconds),
-            Chore(self._warm_up, lambda: float("inf")),
+            Chore("the upkeep", self._reconcile, lambda: get_settings().reconcile_seconds, self._guard),
+            Chore("finding losses", self._broker.find_losses, self._broker.seconds_to_the_next_look, self._guard),
+            Chore("importing declared routines", self._declare, lambda: get_settings().node_seconds, self._guard),
+            self._repair,
+            Chore("reporting this beat", self._report_node, lambda: get_settings().node_seconds, self._guard),
+            Chore("reporting news", self._report_news, lambda: get_settings().reconcile_seconds, self._guard),
+            Chore("warming up", self._warm_up, lambda: float("inf"), self._guard),
         ]
+        self._told = ""
         self._pools = PoolLooks()
         self._due_at: datetime | None = None
         self._look_at = 0.0
@@ -65,54 +73,75 @@ class BeatLoop:
         self._idle = 0
         self._locked = 0
 
+    def listen_for_signals(self) -> None:
+        """Leave between two steps of the work when the process is told to end."""
+        self._departure.listen()
+
     def tick(self) -> None:
-        """Wait a slice, or look."""
-        left = self._look_at - time.monotonic()
-        woken = bool(self._listener.wait(left)) if left > 0 else False
+        """Wait a slice, or look; with SystemExit if the process was told to end."""
+        woken = self._wait(self._look_at - time.monotonic())
         self._pools.pooled(woken)  # the wake-up may tell of room
         if woken:  # a storm of wake-ups must not become a storm of looks
             time.sleep(max(0.0, self._looked_at + MIN_SLEEP_SECONDS - time.monotonic()))
         if woken or time.monotonic() >= self._look_at:
             self._looked_at = time.monotonic()
             self._look_at = time.monotonic() + self._guarded_look()
+        self._departure.leave_if_asked()
 
     def close(self) -> None:
-        """Let go of the sockets. Called inside a signal handler too, so no database work."""
+        """Let go of signals and sockets. Called inside Celery's signal handler too, so no database work."""
+        self._departure.close()
         self._listener.close()
+
+    def _wait(self, seconds: float) -> bool:
+        """Whether somebody woke us within the slice."""
+        if seconds <= 0:
+            return False
+        with self._departure.idle():
+            return bool(self._listener.wait(seconds))
 
     def _guarded_look(self) -> float:
         """Look, and whatever happens say how long to wait."""
         close_old_connections()
         try:
             wait = self._look()
-        except (DatabaseError, InterfaceError) as error:
-            if _hides_an_exit(error):
-                raise SystemExit(0) from error
+        except Error as error:
+            if self._departure.is_asked:
+                return 0.0  # it was cancelled, so that we can leave
+            if not is_outage(error):
+                return self._failed(error)
             self._observer.reset()  # silence that we could not hear is not silence
             connections[ledger_alias()].close()
             return self._database.is_away(error)
-        except Exception:  # a bug must not end the beat: it would stop every routine
-            logger.exception("the tick failed")
-            return get_settings().max_sleep_seconds
+        except Exception as error:  # noqa: BLE001 - a bug must not end the beat: it would stop every routine
+            return self._failed(error)
         self._database.is_back()
         return wait
+
+    def _failed(self, error: Exception) -> float:
+        logger.error("the tick failed", exc_info=error)
+        return get_settings().max_sleep_seconds
 
     def _look(self) -> float:
         """One pass over what is due; the seconds until the next. With nothing due it costs two short statements."""
         began, looked_at = time.monotonic(), clock.now()
+        worked = self._is_due(looked_at) and self._guard.do("claiming", lambda: self._fire_due(began), otherwise=False)
+        worked = self._guard.do("sending", lambda: self._send_waiting(began), otherwise=False) or worked
+        for chore in self._chores:
+            if not self._departure.is_asked:
+                chore.do_when_due()
+        return 0.0 if self._departure.is_asked else self._sleep_seconds(worked, looked_at)
+
+    def _is_due(self, looked_at: datetime) -> bool:
         # What the last look went to sleep for need not be asked for again.
         expected = self._due_at is not None and self._due_at <= looked_at
-        worked = (expected or _is_over(next_due_at())) and self._fire_due(began)
-        worked = self._send_waiting(began) or worked
-        for chore in self._chores:
-            chore.do_when_due()
-        return self._sleep_seconds(worked, looked_at)
+        return expected or bool(set_aside.rested()) or _is_over(next_due_at())
 
     def _fire_due(self, began: float) -> bool:
         batch = get_settings().claim_batch
         worked, more = False, True
-        with Sender(self._send) as sender:
-            while more and time.monotonic() - began < BUSY_SECONDS:
+        with Sender(self._broker.send) as sender:
+            while more and self._has_time(began):
                 report = claim_due(clock.now(), batch)
                 more = report.claimed == batch or report.left
                 sender.send(report.messages, more=more)
@@ -125,46 +154,46 @@ class BeatLoop:
 
         Once at least: claims that go on and on must not keep what they have claimed from going out.
         """
-        worked, more = False, True
+        worked, more = False, not self._departure.is_asked
         while more and not self._broker.is_resting:
-            with Sender(self._send) as sender:
+            with Sender(self._broker.send) as sender:
                 more = self._send_once(sender, worked)
             worked = worked or more
-            more = more and time.monotonic() - began < BUSY_SECONDS
+            more = more and self._has_time(began)
         return worked
+
+    def _has_time(self, began: float) -> bool:
+        return not self._departure.is_asked and time.monotonic() - began < BUSY_SECONDS
 
     def _send_once(self, sender: Sender, goes_on: bool) -> bool:
         now = clock.now()
-        waiting = outbox.dispatch_waiting(now) if _is_over(outbox.next_waiting_at()) else []
+        waiting = dispatch_waiting(now) if _is_over(next_waiting_at()) else []
         sender.send(waiting, more=False)
         sent = len(waiting)
         if self._pools.is_time_to_look(goes_on):
             for admitted in admit_each_pool(now):
                 sender.send(admitted, more=len(admitted) >= FEW_MESSAGES)
                 sent += len(admitted)
+                if self._departure.is_asked:
+                    break
         return sent > 0
-
-    def _send(self, messages: Sequence[Message]) -> None:
-        if not messages or self._broker.is_resting:
-            return  # they stay in the outbox
-        if outbox.send(messages):
-            self._broker.is_back()
-        else:
-            self._broker.is_away()
 
     def _sleep_seconds(self, worked: bool, looked_at: datetime) -> float:
         settings = get_settings()
         self._idle = 0 if worked else min(self._idle + 1, 2)
         longest = min(settings.idle_seconds * 2.0**self._idle, settings.max_sleep_seconds)
-        self._due_at, now = next_due_at(), clock.now()
+        # What is set aside is due all the time; it has its own rests.
+        self._due_at, now = next_due_at(without=set_aside.ids), clock.now()
         due = _seconds_until(self._due_at, now)
+        longest = min(longest, set_aside.seconds_left())
         if due <= 0 and self._due_at is not None and self._due_at > looked_at:
             return MIN_SLEEP_SECONDS  # it became due while this look was at something else
-        if due <= 0:
-            return self._locked_seconds(worked)
+        if due <= 0:  # others are on time all the same
+            later = _seconds_until(next_due_at(after=now, without=set_aside.ids), now)
+            return max(MIN_SLEEP_SECONDS, min(self._locked_seconds(worked), longest, later))
         self._locked = 0
         # While the broker is away waiting rows are overdue for as long as that lasts.
-        waiting = longest if self._broker.is_resting else max(_seconds_until(outbox.next_waiting_at(), now), 0.1)
+        waiting = longest if self._broker.is_resting else max(_seconds_until(next_waiting_at(), now), 0.1)
         chores = min(chore.seconds_left for chore in self._chores)
         return max(MIN_SLEEP_SECONDS, min(longest, due, waiting, chores))
 
@@ -182,25 +211,35 @@ class BeatLoop:
         self._declarations.sync(clock.now())
 
     def _repair_plans(self) -> None:
-        if repaired := replan_forgotten():
-            logger.warning("%s routines had no plan and have one now", repaired)
+        repaired = replan_forgotten()
+        if repaired.planned:
+            logger.warning("%s routines had no plan and have one now", repaired.planned)
+        if repaired.left:
+            self._repair.come_again(get_settings().node_seconds)
 
     def _warm_up(self) -> None:
         """The first slot should not have to wait for a connection to the broker."""
         self._fire_due(time.monotonic())
-        if not outbox.connect():
-            self._broker.is_away()
+        self._broker.connect()
 
     def _report_node(self) -> None:
         nodes.report_beat(self._declarations.scope)
+        self._told = redis_client.problem()
+
+    def _report_news(self) -> None:
+        """That Redis is away, or back, is told at once."""
+        if redis_client.problem() != self._told:
+            self._report_node()
 
 
 class Chore:
     """Something to be done every so many seconds, and at the first look."""
 
-    def __init__(self, act: Callable[[], None], seconds: Callable[[], float]) -> None:
+    def __init__(self, name: str, act: Callable[[], None], seconds: Callable[[], float], guard: Guard) -> None:
+        self._name = name
         self._act = act
         self._seconds = seconds
+        self._guard = guard
         self._next = 0.0
 
     @property
@@ -211,12 +250,11 @@ class Chore:
         if time.monotonic() >= self._next:
             # Before acting: a chore that fails is tried again in its turn, not at once.
             self._next = time.monotonic() + self._seconds()
-            try:
-                self._act()
-            except DatabaseError:
-                raise
-            except Exception:  # one chore that fails keeps neither the others nor the routines waiting
-                logger.exception("a chore of the beat failed and is tried again in its turn")
+            self._guard.do(self._name, self._act, otherwise=None)
+
+    def come_again(self, seconds: float) -> None:
+        """Something is left to do: not only after the usual time."""
+        self._next = min(self._next, time.monotonic() + seconds)
 
 
 class PoolLooks:
@@ -235,19 +273,6 @@ class PoolLooks:
         if wanted:
             self._next = time.monotonic() + POOL_LOOK_SECONDS
         return wanted
-
-
-def _hides_an_exit(error: BaseException | None) -> bool:
-    """Whether Celery's SIGTERM came in the middle of a statement.
-
-    Its handler raises SystemExit wherever the process is. Inside the driver the connection may be left unusable, and
-    Django's rollback raises over it: taken for an outage of the database, the process would never leave.
-    """
-    while error is not None:
-        if isinstance(error, SystemExit):
-            return True
-        error = error.__context__
-    return False
 
 
 def _is_over(moment: datetime | None) -> bool:

@@ -8,6 +8,7 @@ from celery.beat import Scheduler
 
 from routines_app.beat.loop import BeatLoop
 from routines_app.conf import get_settings
+from routines_app.coordination.patience import be_patient
 from routines_app.protocol.ledger.database import keep_connection, ledger_alias
 
 
@@ -24,10 +25,12 @@ class RoutinesScheduler(Scheduler):
 
     def setup_schedule(self) -> None:
         """No entries: those of the base class would fire in every beat."""
+        be_patient()
         keep_connection(ledger_alias(), get_settings().worker_connection_seconds)
 
     def tick(self, *_: Any, **__: Any) -> float:
-        """One look, or one slice of waiting for the next. Never raises, and never asks Celery to sleep."""
+        """One look, or one slice of waiting for the next. Never asks Celery to sleep, and raises only to leave."""
+        self._loop.listen_for_signals()  # here, because Celery installs its own handlers after it has built us
         self._loop.tick()
         return 0.0
 
