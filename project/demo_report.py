@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TextIO
 
-from django.utils import timezone
-
+from routines_app import service
 from routines_app.core.words import RoutineStatus, RunStatus
 from routines_app.models import Routine, RoutineRun
 
@@ -31,7 +30,7 @@ class Report:
     """Made before the processes start, shown after they have stopped."""
 
     def __init__(self) -> None:
-        self.started = self.working_since = timezone.now()
+        self.started = self.working_since = service.now()
         routines = Routine.objects.filter(status=RoutineStatus.ACTIVE).select_related("state")
         self.promises = {routine.pk: self.promise(routine) for routine in routines}
 
@@ -45,7 +44,7 @@ class Report:
     def show(self, output: TextIO) -> bool:
         """Print the table; False when a routine that should have run did not."""
         self.working_since = self.first_start() or self.started
-        ended = timezone.now()
+        ended = service.now()
         routines = list(Routine.objects.select_related("state"))
         late = [routine.name for routine in routines if self.expected(routine, ended) and not self.ran(routine)]
         print_table([HEADINGS, *(self.row(routine, ended) for routine in routines)], output)

@@ -26,6 +26,7 @@ from routines_app.core.errors import (
 from routines_app.core.triggers import CronTrigger, ManualTrigger, Slots, Span, Trigger, next_slot, slots_between
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.run.current import CurrentRun, current_run
+from routines_app.verbs.abandon import abandon_run
 from routines_app.verbs.archive import archive_routine
 from routines_app.verbs.audit import Audit, audit
 from routines_app.verbs.backfill import backfill
@@ -71,7 +72,8 @@ __all__ = [
     "update_routine",
 ]
 # Runs: asking for them, stopping them, and the run that a task's body is in.
-__all__ += ["CurrentRun", "backfill", "cancel_run", "current_run", "list_runs", "prune_runs", "retry_run", "run_now"]
+__all__ += ["CurrentRun", "abandon_run", "backfill", "cancel_run", "current_run"]
+__all__ += ["list_runs", "prune_runs", "retry_run", "run_now"]
 # Pools.
 __all__ += ["create_pool", "delete_pool", "is_pool_used", "list_pools", "pool_use", "update_pool"]
 # Looking: what will fire, what is held, whether the ledger balances.

@@ -13,6 +13,7 @@ from django.db.models.functions import Cast
 from django.http import HttpRequest
 
 from routines_app import service
+from routines_app.admin.run_facts import overdue_runs
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Routine, RoutineRun
 from routines_app.models.choices import choices_of
@@ -33,7 +34,7 @@ class HealthFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Routine]) -> QuerySet[Routine]:  # noqa: ARG002
         now = service.now()
         chosen = {
-            "failing": Q(state__failure_count__gt=0),
+            "failing": Q(state__failure_count__gt=0) | Q(pk__in=overdue_runs().values("routine_id")),
             "late": Q(state__next_run_at__lt=now - LATE),
             "hinted": Q(state__hint_expires_at__gt=now),
         }

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connections
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 
 from routines_app import service
 from routines_app.admin.charts import Column
 from routines_app.admin.phrases import seconds_in_words
-from routines_app.admin.run_facts import late_seconds
+from routines_app.admin.run_facts import late_seconds, overdue_runs
 from routines_app.core.words import RoutineStatus, RunStatus
 from routines_app.models import Node, Pool, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
 
@@ -141,10 +141,12 @@ def parked() -> list[Routine]:
 
 
 def failing() -> list[RoutineState]:
-    """Routines whose last chains were exhausted, the most persistent first."""
-    states = RoutineState.objects.using(service.ledger_alias()).filter(failure_count__gt=0)
+    """Routines with a body that cannot be stopped, then those whose last chains were exhausted, the worst first."""
+    overdue = Exists(overdue_runs().filter(routine_id=OuterRef("pk")))
+    states = RoutineState.objects.using(service.ledger_alias()).annotate(overdue=overdue)
     active = states.filter(routine__status__in=[RoutineStatus.ACTIVE, RoutineStatus.PAUSED])
-    return list(active.select_related("routine").order_by("-failure_count")[:ROWS])
+    bad = active.filter(Q(failure_count__gt=0) | Q(pk__in=overdue_runs().values("routine_id")))
+    return list(bad.select_related("routine").order_by("-overdue", "-failure_count")[:ROWS])
 
 
 def storage() -> list[tuple[str, int]]:

@@ -17,6 +17,7 @@ from routines_app.core.words import CatchUpPolicy, Priority, TriggerKind
 from routines_app.models import Routine, RoutineState
 
 GOOD, FAIR = 0.95, 0.8
+OVERDUE = "A body that was to stop runs on and cannot be stopped."
 
 
 class RoutineColumns:
@@ -41,6 +42,8 @@ class RoutineColumns:
         state = state_of(routine)
         if state is not None and state.failure_count:
             shown += format_html(' <span class="rt-pill rt-is-failed">{} failed</span>', state.failure_count)
+        if getattr(routine, "overdue", False):
+            shown += format_html(' <span class="rt-pill rt-is-failed" title="{}">overdue</span>', OVERDUE)
         if routine.paused_until:
             shown += format_html('<div class="rt-under">until {}</div>', moment(routine.paused_until))
         return shown

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from django.db.models import QuerySet
 from django.urls import reverse
 
+from routines_app import service
 from routines_app.admin.charts import Point, TimelineSpan
 from routines_app.admin.phrases import seconds_in_words
-from routines_app.core.words import RunStatus, RunTrigger
+from routines_app.core.words import Reason, RunStatus, RunTrigger
 from routines_app.models import RoutineRun
 
 PLANNED = frozenset({RunTrigger.SCHEDULE, RunTrigger.HINT})
+
+
+def overdue_runs() -> QuerySet[RoutineRun]:
+    """Runs whose body was to stop and runs on. They are few, and the index by status leads there."""
+    runs = RoutineRun.objects.using(service.ledger_alias())
+    return runs.filter(status=RunStatus.RUNNING, reason=Reason.OVERDUE)
 
 
 def length_of(run: RoutineRun, now: datetime) -> float | None:

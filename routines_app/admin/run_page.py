@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
@@ -44,7 +46,8 @@ def run_page(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> Templa
         "source": source_in_words(run.source) if run.source else "",
         "arguments": _arguments(run),
         "celery_result": _celery_result(run),
-        "may_cancel": run.is_active and may(request, "cancel_routinerun"),
+        "may_cancel": run.is_active and may(request, CANCEL.permission),
+        "may_abandon": run.status == "RUNNING" and may(request, ABANDON.permission),
         "may_retry": run.status in RETRYABLE and may(request, "run_routine"),
         "may_run": not run.is_active and run.routine.status != "ARCHIVED" and may(request, "run_routine"),
         **_live_facts(run),
@@ -60,21 +63,61 @@ def run_fragment(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> Ht
     return response
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunVerb:
+    """A verb that ends a run, and asks why first."""
+
+    label: str
+    permission: str
+    explains: str
+    act: Callable[..., RoutineRun]
+    done: Callable[[RoutineRun], str]
+
+
+CANCEL = RunVerb(
+    label="Cancel",
+    permission="cancel_routinerun",
+    explains="A run that waits is cancelled at once. A run that is running is asked to stop, and stopped if it does"
+    " not. Its retries go with it.",
+    act=service.cancel_run,
+    done=lambda run: "Asked the run to stop" if run.is_active else "Cancelled the run",
+)
+ABANDON = RunVerb(
+    label="Abandon",
+    permission="abandon_routinerun",
+    explains="For a body that is gone or cannot be stopped: the run ends as failed, its place and its lease are free,"
+    " and the next attempt may start. Should the body still do something, that is not recorded.",
+    act=service.abandon_run,
+    done=lambda _: "Abandoned the run",
+)
+
+
 def cancel_page(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
     """Asks why, then cancels."""
+    return _verb_page(admin, request, run_id, CANCEL)
+
+
+def abandon_page(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
+    """Asks why, then ends the run without its body."""
+    return _verb_page(admin, request, run_id, ABANDON)
+
+
+def _verb_page(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID, verb: RunVerb) -> HttpResponse:
     run = admin.run_or_404(request, run_id)
-    if not may(request, "cancel_routinerun"):
+    if not may(request, verb.permission):
         raise PermissionDenied
     form = VerbForm(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid() and _cancelled(admin, request, run, form):
+    if request.method == "POST" and form.is_valid() and _acted(admin, request, run, form, verb):
         return HttpResponseRedirect(run_url(run))
     context = {
         **admin.admin_site.each_context(request),
-        "title": f"Cancel a run of {run.routine.name}",
+        "title": f"{verb.label} a run of {run.routine.name}",
         "opts": admin.model._meta,
         "section": "runs",
         "run": run,
         "form": form,
+        "explains": verb.explains,
+        "label": f"{verb.label} this run",
     }
     return TemplateResponse(request, "routines/cancel.html", context)
 
@@ -97,14 +140,13 @@ def retry(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> HttpRespo
     return HttpResponseRedirect(run_url(again))
 
 
-def _cancelled(admin: RunAdmin, request: HttpRequest, run: RoutineRun, form: VerbForm) -> bool:
+def _acted(admin: RunAdmin, request: HttpRequest, run: RoutineRun, form: VerbForm, verb: RunVerb) -> bool:
     reason = form.wants.get("reason", "")
     try:
-        after = service.cancel_run(run, reason=reason, actor=actor_of(request))
+        done = verb.done(verb.act(run, reason=reason, actor=actor_of(request)))
     except RoutineError as refused:
         form.add_error(None, str(refused))
         return False
-    done = "Asked the run to stop" if after.is_active else "Cancelled the run"
     note(request, run, done, reason)
     admin.message_user(request, f"{done}.", messages.SUCCESS)
     return True

@@ -73,6 +73,7 @@ class RunAdmin(OwnFiltersOnly):
             path("<uuid:run_id>/change/", wrap(self.page_view), name="routines_routinerun_change"),
             path("<uuid:run_id>/live/", wrap(self.live_view), name="routines_routinerun_live"),
             path("<uuid:run_id>/cancel/", wrap(self.cancel_view), name="routines_routinerun_cancel"),
+            path("<uuid:run_id>/abandon/", wrap(self.abandon_view), name="routines_routinerun_abandon"),
             path("<uuid:run_id>/retry/", wrap(self.retry_view), name="routines_routinerun_retry"),
         ]
         return own + super().get_urls()
@@ -85,6 +86,9 @@ class RunAdmin(OwnFiltersOnly):
 
     def cancel_view(self, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
         return run_page.cancel_page(self, request, run_id)
+
+    def abandon_view(self, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
+        return run_page.abandon_page(self, request, run_id)
 
     def retry_view(self, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
         return run_page.retry(self, request, run_id)

@@ -6,21 +6,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from routines_app.core.errors import RoutineError
 from routines_app.core.triggers import CronTrigger, slots_between
-from routines_app.core.words import BASELINES, Reason, RunStatus, Source, TriggerKind
+from routines_app.core.words import BASELINES, RunStatus, Source, TriggerKind
 from routines_app.models import ChangeKind
-
-if TYPE_CHECKING:
-    from routines_app.verbs.audit import Change, Row, Story
+from routines_app.verbs.audit_reading import Change, Row, Story
+from routines_app.verbs.audit_thread import MOVED, Thread
 
 FIELDS = ("trigger_kind", "cron", "timezone", "start_at", "end_at")
 MOST_SLOTS = 200_000  # of one schedule: a day of seconds fits twice
-
-# Moments that are none of the cron's own: a hint or a clamp chose them.
-_MOVED = frozenset({Source.HINT_ONESHOT, Source.HINT_INTERVAL, Source.CLAMPED_MIN, Source.CLAMPED_MAX})
 
 _ACCOUNTED = BASELINES | {Source.ENDED, Source.ARCHIVED, Source.MANUAL}
 
@@ -34,9 +30,9 @@ class Segment:
     until: datetime
 
 
-def check_coverage(story: Story) -> Iterator[tuple[datetime, str]]:
+def check_coverage(story: Story, thread: Thread) -> Iterator[tuple[datetime, str]]:
     """What does not balance, as (slot, what is wrong)."""
-    for segment in _segments(story):
+    for segment in _segments(story, thread):
         trigger = _cron_of(segment)
         if trigger is None or segment.after >= segment.until:
             continue
@@ -74,39 +70,41 @@ def _compare(slots: Sequence[datetime], rows: Sequence[Row], segment: Segment) -
             yield row.scheduled_for, f"has a row ({row.status}) and is no slot of its cron"
 
 
-def is_passed_over(row: Row) -> bool:
-    """Whether the row stands for slots that a hint or a clamp went past: nobody ever planned them."""
-    return row.reason == Reason.SUPERSEDED or (row.status == RunStatus.SKIPPED and row.source in _MOVED)
-
-
 def _is_moved(row: Row) -> bool:
     """Whether the row may stand for such a moment, instead of a slot of the cron."""
-    return row.source in _MOVED and row.occurrences == 1
+    return row.source in MOVED and row.occurrences == 1
 
 
-def _segments(story: Story) -> list[Segment]:
-    """The schedules that held within the window, walking back from the present one."""
+def _segments(story: Story, thread: Thread) -> list[Segment]:
+    """The schedules that held within the window, walking back from the present one; none while it was archived."""
     fields = {name: getattr(story.routine, name) for name in FIELDS}
     until = min(story.until, _accounted_until(story))
     found = []
-    for change in reversed(story.changes):
-        if change.at <= story.since:
+    began: datetime | None = None  # what came after the change that is looked at took effect then
+    for change in reversed(story.planned):
+        at = thread.took_effect[change.id]
+        if change.kind == ChangeKind.ARCHIVED:
+            if began is not None:
+                found.append(Segment(fields=dict(fields), after=max(began, story.since), until=until))
+            if at <= story.since:
+                return found
+            until = min(until, at)
+        elif at <= story.since:
             break
-        replaced = _replaced(change)
-        if replaced is None:
-            continue
-        found.append(Segment(fields=dict(fields), after=change.at, until=until))
-        if not replaced:  # edited by plain SQL: what held before, nobody wrote down
-            return found
-        fields |= replaced
-        until = min(until, change.at)
+        elif (replaced := _replaced(change)) is not None:
+            found.append(Segment(fields=dict(fields), after=at, until=until))
+            if not replaced:  # edited by plain SQL: what held before, nobody wrote down
+                return found
+            fields |= replaced
+            until = min(until, at)
+        began = at
     return [*found, Segment(fields=fields, after=story.since, until=until)]
 
 
 def _accounted_until(story: Story) -> datetime:
     """What a pause, a catch-up, a hint or a clamp holds up comes into the ledger with the next claim."""
     state = story.routine.state
-    if state.next_source in _ACCOUNTED:
+    if state.next_source in _ACCOUNTED and not story.is_archived_unsaid:
         return story.until
     return state.last_slot or story.since
 

@@ -28,7 +28,7 @@ def cancel_run(run: RunRef, *, reason: str = "", actor: str = "") -> RoutineRun:
 
     Returns the run as it is then: a RUNNING one stays so until its body has stopped.
     """
-    said = _said(REASON("reason", reason), str(actor or ""))
+    said = who_and_why("cancelled", REASON("reason", reason), str(actor or ""))
     found = find_run(run)
     with transaction.atomic(using=ledger_alias()):
         lock_state(found.routine_id)
@@ -43,9 +43,9 @@ def cancel_run(run: RunRef, *, reason: str = "", actor: str = "") -> RoutineRun:
     return run
 
 
-def _said(reason: str, actor: str) -> str:
+def who_and_why(what: str, reason: str, actor: str) -> str:
     """What the run's row tells about it: who and why, as far as they were given."""
-    by = f"cancelled by {actor}" if actor else "cancelled"
+    by = f"{what} by {actor}" if actor else what
     if reason:
         return f"{by}: {reason}"
     return by if actor else ""

@@ -14,6 +14,7 @@ from typing import Any
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.locks import skipping_locked
 from routines_app.protocol.plan.planning import plan_slots
 from routines_app.protocol.record.changes import BEAT
 from routines_app.verbs.archive import archive_routine
@@ -37,22 +38,29 @@ def declare_routine(name: str, fields: dict[str, Any], scope: str) -> Routine:
 
 
 def note_declared(names: Collection[str], scope: str, now: datetime) -> int:
-    """A live beat still declares these."""
-    both = [spelled for name in names for spelled in (name, _scoped(name, scope))]
-    routines = Routine.objects.using(ledger_alias()).filter(declared_in=scope, name__in=both)
-    return routines.update(declared_seen_at=now)
+    """A live beat still declares these. Those that somebody holds are noted the next time."""
+    routines = Routine.objects.using(ledger_alias()).filter(declared_in=scope, name__in=_spelled(names, scope))
+    free = list(skipping_locked(routines.order_by("pk"), keys=False).values_list("pk", flat=True))
+    return routines.filter(pk__in=free).update(declared_seen_at=now)
 
 
-def archive_undeclared(scope: str, not_seen_since: datetime) -> list[str]:
-    """Archive what no live beat of the scope has declared since then; their names."""
-    gone = list(
-        Routine.objects.using(ledger_alias())
-        .filter(declared_in=scope, declared_seen_at__lt=not_seen_since)
-        .exclude(status=RoutineStatus.ARCHIVED)
-    )
-    for routine in gone:
-        archive_routine(routine.pk, actor=BEAT, reason="no longer declared in code")
-    return [routine.name for routine in gone]
+def undeclared(names: Collection[str], scope: str, not_seen_since: datetime) -> list[tuple[int, str]]:
+    """The ids and names of what no live beat of the scope has declared since then, and the caller does not either.
+
+    One that the caller declares may have been held whenever somebody wanted to note that.
+    """
+    gone = Routine.objects.using(ledger_alias()).filter(declared_in=scope, declared_seen_at__lt=not_seen_since)
+    gone = gone.exclude(name__in=_spelled(names, scope))
+    return list(gone.exclude(status=RoutineStatus.ARCHIVED).order_by("pk").values_list("pk", "name"))
+
+
+def archive_undeclared(routine_id: int) -> None:
+    archive_routine(routine_id, actor=BEAT, reason="no longer declared in code")
+
+
+def _spelled(names: Collection[str], scope: str) -> list[str]:
+    """As the routines of these entries may be called."""
+    return [spelled for name in names for spelled in (name, _scoped(name, scope))]
 
 
 def _scoped(name: str, scope: str) -> str:

@@ -3,19 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
+from django.db.models import QuerySet
+
+from routines_app.conf import get_settings
+from routines_app.core.keys import EPOCH
+from routines_app.models import ChangeKind, ScheduleChange
 from routines_app.protocol.ledger import clock
-from routines_app.protocol.upkeep.prune import prune_once
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.upkeep.prune import Sweep
+
+EVERY_ROUTINE = "(all routines)"
+_BEFORE = "runs_before"
 
 
 def prune_runs(keep_days: float | None = None, *, progress: Callable[[int], None] | None = None) -> int:
     """Delete ended runs that are older than this many days, or than the setting KEEP_RUNS_DAYS, in batches.
 
-    Returns how many there were; `progress` is told how many are gone so far.
+    Returns how many there were; `progress` is told how many are gone so far. Runs that rows of the project refer to,
+    in a way that forbids it, stay.
     """
-    deleted = 0
-    while batch := prune_once(clock.now(), keep_days):
+    now, sweep, deleted = clock.now(), Sweep(), 0
+    while (batch := sweep.once(now, keep_days)) is not None:
+        if keep_days is not None and batch and not deleted:
+            _record(now, now - timedelta(days=keep_days))
         deleted += batch
-        if progress is not None:
+        if progress is not None and batch:
             progress(deleted)
     return deleted
+
+
+def pruned_before(now: datetime) -> datetime:
+    """Ended runs that are older may be gone: by the setting, or because somebody asked for it."""
+    keep_days = get_settings().keep_runs_days
+    by_setting = now - timedelta(days=keep_days) if 0 < keep_days < (now - EPOCH) / timedelta(days=1) else EPOCH
+    asked = _history().filter(routine=None, kind=ChangeKind.DELETED, routine_name=EVERY_ROUTINE)
+    return max(
+        [by_setting, *(datetime.fromisoformat(after[_BEFORE]) for after in asked.values_list("after", flat=True))]
+    )
+
+
+def _record(now: datetime, before: datetime) -> None:
+    """In the history, which outlives the runs: the audit does not miss what was taken away on purpose."""
+    after = {_BEFORE: before.isoformat()}
+    _history().create(routine_name=EVERY_ROUTINE, kind=ChangeKind.DELETED, at=now, after=after)
+
+
+def _history() -> QuerySet[ScheduleChange]:
+    return ScheduleChange.objects.using(ledger_alias())

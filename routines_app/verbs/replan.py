@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from typing import NamedTuple
 
+from django.db import Error
 from django.db.models import Q
 
 from routines_app.core.holding import HELD_SINCE
 from routines_app.core.words import RoutineStatus, Source, TriggerKind
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.errors import is_outage
+from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
 from routines_app.protocol.plan.held import release_held_runs
 from routines_app.protocol.plan.leaving import change_plan, plan_unless_due
 from routines_app.protocol.plan.planning import fingerprint_of, plan_slots
 from routines_app.protocol.record.changes import BEAT
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.editing import Edit, editing
+
+_said = Said(logging.getLogger(__name__))
 
 READ_AT_ONCE = 1_000
 
@@ -33,7 +41,15 @@ def replan_changed(*, force: bool = False, progress: Callable[[int], None] | Non
     return replanned
 
 
-def replan_forgotten() -> int:
+class Repaired(NamedTuple):
+    """What one look for forgotten routines did."""
+
+    planned: int
+    left: int
+    """For the next look: somebody holds them, or they cannot be planned."""
+
+
+def replan_forgotten() -> Repaired:
     """Plan ACTIVE routines that nobody would ever look at: created, or woken up, behind the service's back."""
     asleep = Q(state__next_run_at=None)
     for_a_status = Q(state__next_source__in=[Source.ARCHIVED, *HELD_SINCE])
@@ -43,12 +59,24 @@ def replan_forgotten() -> int:
         .filter(Q(state=None) | asleep & (for_a_status | for_no_trigger), status=RoutineStatus.ACTIVE)
         .values_list("pk", flat=True)[:READ_AT_ONCE]
     )
-    return sum(_plan_forgotten(routine_id) for routine_id in list(forgotten))
+    with bounded():
+        found = list(forgotten)
+    planned = [_plan_forgotten(routine_id) for routine_id in found]
+    return Repaired(planned=planned.count(True), left=planned.count(None))
 
 
-def _plan_forgotten(routine_id: int) -> bool:
-    with editing(routine_id, actor=BEAT, reason="it had no plan") as edit:
-        return _replan(edit)
+def _plan_forgotten(routine_id: int) -> bool | None:
+    """Whether there was anything to do. None: it is left for the next look, and the others get their plans."""
+    try:
+        with bounded(lock_ms=QUICK_LOCK_MS), editing(routine_id, actor=BEAT, reason="it had no plan") as edit:
+            done = _replan(edit)
+    except Exception as error:
+        if isinstance(error, Error) and is_outage(error):
+            raise
+        _said.warn(routine_id, f"routine {routine_id} has no plan, and could not get one now: {error!r}")
+        return None
+    _said.over(routine_id)
+    return done
 
 
 def replan_routine(routine: RoutineRef, *, actor: str = "", reason: str = "") -> Routine:

@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
 
+from routines_app import service
 from routines_app.models import Node
 
 SILENT = timedelta(minutes=3)  # three reports missed
@@ -22,5 +22,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, role: str, **options: Any) -> None:
         here = Node.objects.filter(role=role, host=socket.gethostname())
-        if not here.filter(seen_at__gte=timezone.now() - SILENT).exists():
+        if not here.filter(seen_at__gte=service.now() - SILENT).exists():
             raise CommandError(f"no {role} on {socket.gethostname()} has reported itself since {SILENT} ago")
