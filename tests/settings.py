@@ -17,6 +17,7 @@ from typing import Any
 import dj_database_url
 import pymysql
 
+import project  # noqa: F401 - as with a project's settings, its Celery app is there before anybody asks for one
 from routines_app.conf import sqlite_options
 from tests.servers import MARIADB_PORT, shared_ports
 

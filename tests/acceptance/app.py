@@ -16,5 +16,8 @@ app.conf.imports = ("tests.acceptance.tasks",)
 app.autodiscover_tasks()
 app.set_default()
 
-if {"ROUTINES_CRASH_AT", "ROUTINES_TICK_LOG", "ROUTINES_LOST_SECONDS"} & os.environ.keys():
-    import tests.acceptance.crash  # noqa: F401 - this process is meant to crash at a named point, or to be watched
+WATCHED = {"ROUTINES_CRASH_AT", "ROUTINES_TICK_LOG", "ROUTINES_LOOK_LOG", "ROUTINES_LOST_SECONDS"}
+if WATCHED & os.environ.keys():
+    import tests.acceptance.crash
+if "ROUTINES_TELL_SECONDS" in os.environ:
+    import tests.acceptance.hearing  # noqa: F401 - this process has receivers

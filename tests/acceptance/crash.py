@@ -2,7 +2,8 @@
 
 The package has no hooks for tests: the functions that a point stands before or after are replaced here, in the process
 that is to crash. It writes down what it held at that moment and sends itself the signal, once. ROUTINES_TICK_LOG names
-a file to which a beat writes how long each of its ticks took; ROUTINES_LOST_SECONDS makes it miss messages sooner.
+a file to which a beat writes how long each of its ticks took, ROUTINES_LOOK_LOG one for when each of them began;
+ROUTINES_LOST_SECONDS makes it miss messages sooner.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ def install(**_: Any) -> None:
         POINTS[name](CrashPoint(name, signal.Signals[number]))
     if os.environ.get("ROUTINES_TICK_LOG"):
         time_ticks(Path(os.environ["ROUTINES_TICK_LOG"]))
+    if os.environ.get("ROUTINES_LOOK_LOG"):
+        stamp_looks(Path(os.environ["ROUTINES_LOOK_LOG"]))
     if os.environ.get("ROUTINES_LOST_SECONDS"):
         miss_messages_after(timedelta(seconds=float(os.environ["ROUTINES_LOST_SECONDS"])))
 
@@ -74,7 +77,7 @@ def before_publish(point: CrashPoint) -> None:
 
     send = outbox.send
 
-    def crash_before(messages: Any) -> bool:
+    def crash_before(messages: Any) -> Any:
         point.reach(message.run_id for message in messages)
         return send(messages)
 
@@ -161,6 +164,20 @@ def time_ticks(path: Path) -> None:
         return wait
 
     BeatLoop._guarded_look = timed  # type: ignore[method-assign]
+
+
+def stamp_looks(path: Path) -> None:
+    """One number per pass of the beat: the monotonic second at which it began."""
+    from routines_app.beat.loop import BeatLoop
+
+    look = BeatLoop._guarded_look
+
+    def stamped(self: BeatLoop) -> float:
+        with path.open("a") as stream:
+            stream.write(f"{time.monotonic():.3f}\n")
+        return look(self)
+
+    BeatLoop._guarded_look = stamped  # type: ignore[method-assign]
 
 
 beat_init.connect(install, weak=False)

@@ -268,7 +268,8 @@ def as_body(start: dict[str, Any], end: dict[str, Any]) -> Body:
         **known,
         pid=start["pid"],
         started=start["monotonic"],
-        started_at=start["wall"],
+        # By our own wall clock: that of the body's process may have been stepped.
+        started_at=start["monotonic"] + time.time() - time.monotonic(),
         ended=end.get("monotonic"),
         how=end.get("how"),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,6 +74,13 @@ def note(*args: Any, **kwargs: Any) -> dict[str, Any]:
 
 
 @shared_task
+def misrouted() -> None:
+    """Runs for no time at all, if the router lets it."""
+    with body():
+        return
+
+
+@shared_task
 def sleepy(seconds: float = 1.0) -> float:
     """Sleeps in short pieces, so that an interrupt lands between them."""
     with body(seconds=seconds):
@@ -128,6 +136,35 @@ def hold_gil(seconds: float = 5.0) -> None:
     """Sits in C code that keeps the interpreter lock: no thread of the process gets a turn."""
     with body(seconds=seconds):
         ctypes.PyDLL(None).usleep(int(seconds * 1_000_000))
+
+
+@shared_task
+def fork(how: str, children: int = 2) -> list[int]:
+    """Forks processes that leave the task by returning, raising or exiting; returns their exit codes."""
+    forked = []
+    for _ in range(children):
+        child = os.fork()
+        if child == 0:
+            write_line(event="note", forked=how)
+            if how == "exit":
+                sys.exit(3)
+            if how == "raise":
+                raise ValueError("in a forked process")
+            return []
+        forked.append(child)
+    with body(forked=forked):
+        return [exit_code(child) for child in forked]
+
+
+def exit_code(child: int, seconds: float = 10.0) -> int:
+    """Of a process that has ended, or ends in time; -1 when it lives on."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        gone, status = os.waitpid(child, os.WNOHANG)
+        if gone:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.05)
+    return -1
 
 
 @shared_task

@@ -15,6 +15,7 @@ from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger import clock
 from tests.acceptance.app import app
+from tests.acceptance.conftest import StackFactory
 from tests.acceptance.fault import Fault
 from tests.acceptance.ringing import Rung, ring, routine
 from tests.acceptance.stack import Body, Stack
@@ -80,7 +81,7 @@ def test_fault_20_a_task_that_swallows_its_cancellation_is_killed_after_the_grac
 
 
 def test_a_body_that_holds_the_interpreter_is_killed_by_celerys_own_limit(stack: Stack) -> None:
-    """No thread of its process gets a turn, so the parent has to act."""
+    """No thread of its process gets a turn, so the parent has to act; behind the pacemaker stands this."""
     stack.worker(concurrency=1)
     run = ring(
         routine("deaf", task=f"{TASKS}.hold_gil", kwargs={"seconds": 30}, timeout_ms=1000, max_attempts=1), send=False
@@ -91,26 +92,31 @@ def test_a_body_that_holds_the_interpreter_is_killed_by_celerys_own_limit(stack:
     assert ended(stack, ring(routine("next")), 15).status == RunStatus.SUCCESS
 
 
-@pytest.mark.parametrize("policy", ["ALLOW", "FORBID"])
-def test_a_body_that_cannot_be_stopped_is_not_pretended_away(stack: Stack, policy: str) -> None:
-    """In threads: an exclusive run stays RUNNING and overdue until its body returns; another one is abandoned."""
-    stack.worker(pool="threads")
-    made = routine(
-        "stubborn",
-        task=f"{TASKS}.swallow",
-        kwargs={"seconds": 12},
-        timeout_ms=1000,
-        max_attempts=1,
-        concurrency_policy=policy,
-    )
-    run = ring(made)
-    if policy == "FORBID":
-        stack.wait_until(lambda: run.refresh() and run.row.reason == Reason.OVERDUE, 12, "it was not marked")
-        assert run.row.status == RunStatus.RUNNING
-    row = ended(stack, run, 20)
-    assert (row.status, row.reason) == (RunStatus.FAILED, Reason.TIMEOUT)
-    returned = stack.bodies("stubborn")[0].ended is not None
-    assert returned == (policy == "FORBID")
+@pytest.mark.parametrize("pool", ["threads", "gevent"])
+def test_a_body_that_cannot_be_stopped_is_not_pretended_away(make_stack: StackFactory, pool: str) -> None:
+    """It stays RUNNING and overdue, under every policy, keeps its place and blocks its retry, until it returns."""
+    stack = make_stack(settings={"ROUTINES": {"STOP_GRACE_SECONDS": 1.0}})
+    stack.beat()
+    worker = stack.worker(pool=pool, concurrency=4)
+    narrow = service.create_pool("narrow", max_concurrent=1)
+    policies = {"task": f"{TASKS}.swallow", "timeout_ms": 1000, "max_attempts": 2}
+    pooled = routine("pooled", kwargs={"seconds": 8}, pool=narrow, **policies)
+    alone = routine("alone", kwargs={"seconds": 120}, concurrency_policy="FORBID", **policies)
+    first, held = ring(pooled, pool=narrow), ring(alone)
+    marked = RoutineRun.objects.filter(status=RunStatus.RUNNING, reason=Reason.OVERDUE)
+    stack.wait_until(lambda: marked.count() == 2, 15, "they were not marked")
+    worker.wait_for_log("routine-run-overdue")
+    waiting = service.run_now(pooled)
+    assert (first.retries(), held.retries()) == ([], [])
+    assert ended(stack, first, 25).reason == Reason.TIMEOUT
+    assert stack.bodies("pooled")[0].how == "returned"
+    stack.wait_until(lambda: len(stack.bodies("pooled")) > 1, 15, "nothing came after it")
+    assert stack.bodies("pooled")[1].started >= (stack.bodies("pooled")[0].ended or 0)
+    assert RoutineRun.objects.filter(id=waiting.pk).exists()
+    service.abandon_run(held.id, reason="we know better")
+    assert (ended(stack, held, 5).status, held.row.reason) == (RunStatus.FAILED, Reason.ABANDONED)
+    # Its body lives and its worker too: neither may keep the routine's lease from the next attempt.
+    stack.wait_until(lambda: len(stack.bodies("alone")) > 1, 15, "the next attempt did not start")
 
 
 def test_a_revocation_through_celery_is_a_cancellation(stack: Stack) -> None:

@@ -18,8 +18,9 @@ django.setup()
 
 import tests.acceptance.app  # noqa: E402, F401 - becomes Celery's current app
 from tests.acceptance.stack import Stack  # noqa: E402
+from tests.chaos.conduct import judge_audit, judge_conduct  # noqa: E402
 from tests.chaos.fleet import create_fleet  # noqa: E402
-from tests.chaos.nemesis import BEATS, WORKERS, Nemesis  # noqa: E402
+from tests.chaos.nemesis import BEATS, GROUPS, WORKERS, Nemesis  # noqa: E402
 from tests.chaos.settling import settle  # noqa: E402
 from tests.oracle import judge  # noqa: E402
 
@@ -39,7 +40,12 @@ def main() -> int:
     options = parsed()
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="routines-chaos-") as directory:
-        stack = Stack(Path(directory), own_postgres=True, settings={"ROUTINES": IMPATIENT})
+        settings = {
+            "ROUTINES": IMPATIENT,
+            "CELERY_TASK_ROUTES": ["tests.chaos.router.route"],
+            "CELERY_BROKER_CHANNEL_ERROR_RETRY": True,  # as the README says: Redis will be out of memory
+        }
+        stack = Stack(Path(directory), own_postgres=True, settings=settings)
         try:
             return run(stack, options, began)
         finally:
@@ -51,8 +57,13 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--routines", type=int, default=ROUTINES)
+    parser.add_argument("--only", default="", help=f"groups of acts, separated by commas: {', '.join(GROUPS)}")
     parser.add_argument("--verbose", action="store_true", help="tell each act")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.only = {group for group in options.only.split(",") if group}
+    if unknown := options.only - set(GROUPS):
+        parser.error(f"--only: {', '.join(sorted(unknown))}: there are {', '.join(GROUPS)}")
+    return options
 
 
 def run(stack: Stack, options: argparse.Namespace, began: float) -> int:
@@ -62,20 +73,23 @@ def run(stack: Stack, options: argparse.Namespace, began: float) -> int:
 
     random = Random(options.seed)
     names = create_fleet(random, options.routines)
-    nemesis = Nemesis(stack, random, names, tell)
+    nemesis = Nemesis(stack, random, names, tell, options.only)
     nemesis.start()
     print(f"chaos: {len(names)} routines, {BEATS} beats, {WORKERS} workers, seed {options.seed}", flush=True)
     nemesis.rage(options.minutes * 60)
-    unsettled = settle(nemesis, names, tell)
+    unsettled = settle(nemesis, names, tell, options.minutes * 60)
     if not stack.bodies():
         unsettled = unsettled or "no body has written anything: there is nothing to judge"
     verdict = judge(stack.bodies, settled=True)
     print(verdict.page())
     print("faults injected     " + ", ".join(f"{kind} {count}" for kind, count in sorted(nemesis.injected.items())))
+    print(f"started again       {nemesis.started_again} workers that had ended by themselves")
+    wrong = [f"NOT SETTLED: {unsettled}"] if unsettled else []
+    wrong += judge_conduct(nemesis) + judge_audit(options.minutes)
     print(f"took                {time.monotonic() - began:.0f} s")
-    if unsettled:
-        print(f"NOT SETTLED: {unsettled}")
-    if not verdict.balances or unsettled:
+    for line in wrong:
+        print(line)
+    if not verdict.balances or wrong:
         print(stack.logs())
         return 1
     return 0

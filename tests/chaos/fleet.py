@@ -12,6 +12,17 @@ TASKS = "tests.acceptance.tasks"
 POOLS = {"narrow": 1, "middle": 3, "wide": 8}
 MANUAL_SHARE = 0.06
 
+# Healthy bodies that let no other thread of their process have a turn, for longer than an orphan may be silent here.
+GIL_HOLDERS = ["gil0", "gil1"]
+GIL_HOLDER: dict[str, Any] = {
+    "task": f"{TASKS}.hold_gil",
+    "args": [12.0],
+    "timeout_ms": 60_000,
+    "concurrency_policy": "FORBID",
+    "max_attempts": 2,
+}
+MISROUTED = ["misrouted0", "misrouted1", "misrouted2"]
+
 
 def create_fleet(random: Random, count: int) -> list[str]:
     """Create the routines through the service; their names."""
@@ -20,7 +31,11 @@ def create_fleet(random: Random, count: int) -> list[str]:
     names = [f"r{number:03}" for number in range(count)]
     for name in names:
         service.create_routine(name, **policies(random))
-    return names
+    for name in GIL_HOLDERS:
+        service.create_routine(name, **GIL_HOLDER)
+    for name in MISROUTED:
+        service.create_routine(name, task=f"{TASKS}.misrouted", every=random.randrange(8_000, 15_000))
+    return [*names, *MISROUTED]
 
 
 def policies(random: Random) -> dict[str, Any]:

@@ -12,12 +12,13 @@ from tests.chaos.nemesis import Nemesis
 
 CATCH_UP_SECONDS = 60
 REST_SECONDS = 180  # a message that was lost is missed after 10 s, 20 s, 40 s …
+REST_OF_RAGE = 0.5  # and a narrow pool's queue is the longer the longer workers were killed: seconds for each
 
 
-def settle(nemesis: Nemesis, names: list[str], tell: Callable[[str], None]) -> str:
+def settle(nemesis: Nemesis, names: list[str], tell: Callable[[str], None], raged_seconds: float) -> str:
     """Bring it to rest; what is not at rest in the end, or nothing."""
     for process in [*nemesis.beats, *nemesis.workers]:
-        process.thaw()
+        nemesis.thaw(process)
     if not waited(nemesis, lambda: not overdue(), CATCH_UP_SECONDS):
         return f"{overdue()} routines are overdue"
     tell("caught up")
@@ -29,7 +30,7 @@ def settle(nemesis: Nemesis, names: list[str], tell: Callable[[str], None]) -> s
     for state in RoutineState.objects.exclude(hint_expires_at=None):
         service.clear_hints(state.pk)
     tell("the schedules have ended")
-    if not waited(nemesis, at_rest, REST_SECONDS):
+    if not waited(nemesis, at_rest, REST_SECONDS + raged_seconds * REST_OF_RAGE):
         return f"still active: {active()[:5]}"
     return ""
 
@@ -39,6 +40,7 @@ def waited(nemesis: Nemesis, condition: Callable[[], bool], seconds: float) -> b
     while not nemesis.stack.ask(condition):
         if time.monotonic() > deadline:
             return False
+        nemesis.supervise()
         time.sleep(0.5)
     return True
 

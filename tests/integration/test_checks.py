@@ -6,8 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from celery import Celery
 from celery.app.defaults import DEFAULTS
 from django.core.checks import run_checks
+from django.db.backends.postgresql.psycopg_any import IsolationLevel
 
 from routines_app import checks
 from routines_app.conf import sqlite_options
@@ -33,6 +35,13 @@ def celery(**values: Any) -> list[str]:
     """The numbers of the checks that a Celery configuration fails."""
     conf = SimpleNamespace(**(DEFAULTS | SOUND_CELERY | values))
     return numbers(checks._celery_messages(conf))
+
+
+def redis(broker: str, **values: Any) -> list[str]:
+    """The numbers of what is wrong with the Redis of leases, given a broker."""
+    app = Celery("checked", broker=broker, set_as_current=False)
+    app.conf.update(values)
+    return numbers(checks._address_messages(app))
 
 
 def database(of: dict[str, Any], **values: Any) -> list[str]:
@@ -80,7 +89,33 @@ def test_sound_celery_settings_pass() -> None:
 def test_a_project_without_any_redis_is_told(settings: Any) -> None:
     """RabbitMQ carries messages, but leases and wake-ups need a Redis."""
     settings.ROUTINES = {}
-    assert celery(**RABBIT) == ["W006"]
+    assert redis(RABBIT["broker_url"]) == ["E012"]
+    assert redis("redis+socket:///run/redis.sock?virtual_host=1") == []
+    assert redis(RABBIT["broker_url"], task_always_eager=True) == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:6379",
+        ";",
+        "valkey://localhost",
+        "redis://localhost/0?ssl_cert_reqs=maybe",
+        "sentinel://localhost/0?master_name=one&min_other_sentinels=two",
+    ],
+)
+def test_an_address_of_redis_that_cannot_be_read_is_an_error(settings: Any, url: str) -> None:
+    """With what would be right; what each form says is tested beside the client."""
+    settings.ROUTINES = {"REDIS_URL": url}
+    assert ours() == ["routines.E012"]
+
+
+def test_sentinels_need_the_name_of_their_master(settings: Any) -> None:
+    """Celery would fail over it, and leases must not go to another server meanwhile."""
+    settings.ROUTINES = {}
+    sentinels = "sentinel://a:26379;sentinel://b:26379/1"
+    assert redis(sentinels) == ["E012"]
+    assert redis(sentinels, broker_transport_options={"master_name": "mymaster"}) == []
 
 
 def test_eager_tasks_are_fine_in_development(settings: Any) -> None:
@@ -99,6 +134,10 @@ def test_eager_tasks_are_fine_in_development(settings: Any) -> None:
         ("E008", MYSQL, {"OPTIONS": {"init_command": "SET default_storage_engine=MyISAM"}}),
         ("W008", MYSQL, {"OPTIONS": {"isolation_level": "repeatable read"}}),
         ("W010", POSTGRESQL, {"PORT": "6432"}),
+        ("W013", POSTGRESQL, {"OPTIONS": {"isolation_level": IsolationLevel.SERIALIZABLE}}),
+        ("W013", POSTGRESQL, {"OPTIONS": {"isolation_level": IsolationLevel.REPEATABLE_READ}}),
+        ("W013", POSTGRESQL, {"OPTIONS": {"options": "-c default_transaction_isolation=serializable"}}),
+        ("W013", POSTGRESQL, {"OPTIONS": {"options": "-c default_transaction_isolation='repeatable\\ read'"}}),
     ],
 )
 def test_a_database_setting_that_breaks_the_protocol_is_named(
@@ -133,10 +172,12 @@ def test_a_database_in_a_zone_of_its_own(zone: str | None, expected: list[str]) 
     assert database(POSTGRESQL, TIME_ZONE=zone) == expected
 
 
-@pytest.mark.parametrize("wrong", [{"CLAIM_BATHC": 5}, {"CLAIM_BATCH": "many"}, {"LEASE_SECONDS": -1}], ids=repr)
-def test_a_wrong_routines_setting_is_an_error(settings: Any, wrong: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "wrong", [{"CLAIM_BATHC": 5}, {"CLAIM_BATCH": "many"}, {"LEASE_SECONDS": -1}, None, "abc"], ids=repr
+)
+def test_a_wrong_routines_setting_is_an_error(settings: Any, wrong: Any) -> None:
     """A misspelt name is found at start-up, not at night."""
-    settings.ROUTINES = settings.ROUTINES | wrong
+    settings.ROUTINES = settings.ROUTINES | wrong if isinstance(wrong, dict) else wrong
     assert "routines.E001" in ours()
 
 

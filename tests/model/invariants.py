@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import Count, Q
 
 from routines_app.models import Pool, RoutineRun, RoutineState
-from routines_app.verbs.audit import LATE, audit
+from routines_app.verbs.audit import UNCLAIMED, audit
 from tests.oracle.chains import check_chains
 from tests.oracle.continuity import check_continuity
 from tests.oracle.coverage import check_coverage
@@ -51,5 +51,5 @@ def is_at_rest(now: datetime) -> bool:
 def check_rest(now: datetime, began: datetime) -> None:
     """Nothing waits for anything, and the audit, too, finds that everything balances."""
     assert is_at_rest(now), owed(now)
-    found = audit(began - timedelta(days=1), now=now + LATE)
+    found = audit(began - timedelta(days=1), now=now + UNCLAIMED)
     assert found.balances, [str(imbalance) for imbalance in found.imbalances]

@@ -12,7 +12,7 @@ from routines_app.coordination.envelope import Message
 from routines_app.core.words import Reason
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.end.finish import Lost, finish
-from routines_app.protocol.publish import outbox, pools
+from routines_app.protocol.publish import outbox, pools, waiting
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.record.outcome import Outcome, cancelled, failed, succeeded
 from routines_app.protocol.run import heartbeat
@@ -38,7 +38,7 @@ class Beat:
         now = self.world.now
         for take in (
             lambda: claim_due(now).messages,
-            lambda: outbox.dispatch_waiting(now),
+            lambda: waiting.dispatch_waiting(now),
             lambda: pools.admit_pools(now),
         ):
             messages = self.taken(take, crash=cut_at == "before commit")

@@ -14,7 +14,7 @@ from unittest.mock import patch
 import redis
 
 from routines_app.coordination import leases, wakeups
-from routines_app.coordination.broker import BrokerAway
+from routines_app.coordination.broker import BrokerAway, Refused
 from routines_app.coordination.envelope import Message
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.publish import outbox
@@ -43,7 +43,9 @@ class World:
 
     # The broker
 
-    def publish(self, messages: Sequence[Message]) -> list[Message]:
+    routes_by_arguments = False
+
+    def publish(self, messages: Sequence[Message]) -> list[Refused]:
         if self.broker_away:
             raise BrokerAway("away")
         self.queue += messages
@@ -66,7 +68,7 @@ class World:
         self.leases[routine_id] = (token, self.now + timedelta(seconds=seconds))
         return True
 
-    def release(self, routine_id: int, token: str) -> bool:
+    def release(self, routine_id: int, token: str, *, courtesy: bool = False) -> bool:
         held = self.holder(routine_id)
         if held is None or held[0] != token:
             return False

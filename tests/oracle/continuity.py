@@ -22,30 +22,36 @@ STAYS_DUE = frozenset({"paused", "parked", "hinted", "hints_cleared", "reset"})
 def check_continuity(history: History, until: datetime, verdict: Verdict) -> None:
     """Follow the pointer through the whole history, up to `until`."""
     by_slot = {run.scheduled_for: run for run in history.scheduled}
-    changes = [change for change in history.changes if change.kind not in UNPLANNED]
-    followed: set[datetime] = set()
+    changes = planned_changes(history)
     for at, change in enumerate(changes):
-        pointer = follow(change.next_slot, by_slot, followed)
         following = changes[at + 1] if at + 1 < len(changes) else None
+        pointer = follow(change.next_slot, by_slot, following)
         if pointer is None:
             continue
         if following is None:
             check_end(history, pointer, until, verdict)
         elif pointer <= following.at and pointer != following.next_slot and not explains(following):
             verdict.lost.append(f"{history.name}: {pointer} was planned, and {following.kind} left it without a row")
-    for slot in sorted(by_slot.keys() - followed):
+    announced = {run.next_planned_for for run in history.scheduled} | {change.next_slot for change in changes}
+    for slot in sorted(by_slot.keys() - announced):
         run = by_slot[slot]
         passed_over = run.status == "SKIPPED" and run.source in HINTED
         if run.reason not in UNANNOUNCED and not passed_over:
             verdict.unexpected.append(f"{history.name}: nobody had planned {slot} ({run.status} {run.reason})")
 
 
-def follow(pointer: datetime | None, by_slot: dict[datetime, Run], followed: set[datetime]) -> datetime | None:
-    """From row to row, until a slot has none (or was followed before: an edit came back to the same slot)."""
-    while pointer is not None and pointer in by_slot and pointer not in followed:
-        followed.add(pointer)
-        pointer = by_slot[pointer].next_planned_for
-    return None if pointer in followed else pointer
+def planned_changes(history: History) -> list[Change]:
+    return [change for change in history.changes if change.kind not in UNPLANNED]
+
+
+def follow(pointer: datetime | None, by_slot: dict[datetime, Run], following: Change | None) -> datetime | None:
+    """From row to row, until a slot has none; what comes after the next change is that one's to follow."""
+    while pointer is not None and pointer in by_slot:
+        if following is not None and (pointer > following.at or pointer == following.next_slot):
+            return None
+        later = by_slot[pointer].next_planned_for
+        pointer = later if later is None or later > pointer else None
+    return pointer
 
 
 def explains(change: Change) -> bool:

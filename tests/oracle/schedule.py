@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
-from tests.oracle.facts import History
+from tests.oracle.facts import UNPLANNED, Change, History
 
 NICKNAMES = {
     "@yearly": "0 0 1 1 *",
@@ -61,24 +61,43 @@ class Segment:
 
 
 def segments(history: History, until: datetime) -> list[Segment]:
-    """The definitions that held, oldest first. Walks back from the present one through what each change replaced."""
+    """The definitions that held, oldest first. Walks back from the present one through what each change replaced.
+
+    Between an archiving and the change that brought the routine back nothing held.
+    """
     fields = {name: history.definition[name] for name in FIELDS}
     found: list[Segment] = []
-    end, blind = until, False
-    for change in reversed(history.changes):
-        if change.kind == "archived":
-            end = min(end, change.at)
+    end, blind, began = until, False, None
+    for change in reversed([change for change in history.changes if change.kind not in UNPLANNED]):
+        at = effective_at(history, change)
         moved = {name: value for name, value in change.before.items() if name in FIELDS}
         blindly = change.kind == "replanned" and any(name in FIELDS for name in change.after)
-        if not moved and not blindly:
-            continue
-        found.append(Segment(after=change.at, until=end, fields=dict(fields), replanned_blindly=blind))
-        fields |= moved
-        end, blind = change.at, blindly
+        if change.kind == "archived":
+            if began is not None:
+                found.append(Segment(after=began, until=end, fields=dict(fields), replanned_blindly=blind))
+            end, blind = min(end, at), False
+        elif moved or blindly:
+            found.append(Segment(after=at, until=end, fields=dict(fields), replanned_blindly=blind))
+            fields |= moved
+            end, blind = min(end, at), blindly
+        began = at
     created = moment(history.definition["created_at"])
     assert created is not None
     found.append(Segment(after=created, until=end, fields=fields, replanned_blindly=blind))
     return found[::-1]
+
+
+def effective_at(history: History, change: Change) -> datetime:
+    """The time of the change, or the last slot after it that a beat with its clock ahead had claimed before it."""
+    planned = {other.next_slot for other in history.changes if other.id > change.id} | {change.next_slot}
+    first = min((slot for slot in planned if slot is not None and slot > change.at), default=None)
+    early = change.at
+    by_slot = {run.scheduled_for: run for run in history.scheduled}
+    for slot in sorted(slot for slot in by_slot if slot > change.at):
+        if slot in planned or (first is not None and slot >= first):
+            break
+        early = by_slot[slot].last
+    return early
 
 
 def cron_slots(expression: str, timezone: str, after: datetime, until: datetime) -> Iterator[datetime]:

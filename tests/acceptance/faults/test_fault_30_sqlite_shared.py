@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
-import re
 import time
 from datetime import UTC, datetime, timedelta
-from http.cookiejar import CookieJar
-from urllib.parse import urlencode
-from urllib.request import HTTPCookieProcessor, OpenerDirector, build_opener
 
 import pytest
-from django.contrib.auth.models import User
 
 from routines_app import service
 from routines_app.models import Pool, RoutineRun
+from tests.acceptance.admin import Admin
 from tests.acceptance.conftest import StackFactory
 from tests.acceptance.fault import NOTE, SLEEPY, Fault
 
 WRITING_SECONDS = 15
 
 
-class Admin:
-    """Somebody who works in the admin, over HTTP."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self.cookies = CookieJar()
-        self.opener: OpenerDirector = build_opener(HTTPCookieProcessor(self.cookies))
-
-    def post(self, path: str, **fields: str) -> str:
-        token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', self.get(path))
-        assert token is not None, path
-        body = urlencode(fields | {"csrfmiddlewaretoken": token[1]}).encode()
-        return self.opener.open(self.address + path, body, timeout=30).read().decode()
-
-    def get(self, path: str) -> str:
-        return self.opener.open(self.address + path, timeout=30).read().decode()
-
-
 @pytest.mark.slow
 def test_fault_30_beat_workers_and_admin_share_a_sqlite_file(make_stack: StackFactory, fault: Fault) -> None:
     """All of them write for a while; every write succeeds, and the ledger balances."""
     stack = make_stack(database="sqlite")
-    User.objects.create_superuser("admin", password="admin")
     for number in range(20):
         policy = ("ALLOW", "FORBID", "REPLACE")[number % 3]
         service.create_routine(f"tick {number}", task=NOTE, every=1000 + 50 * number, concurrency_policy=policy)
@@ -52,7 +29,6 @@ def test_fault_30_beat_workers_and_admin_share_a_sqlite_file(make_stack: StackFa
     stack.beat()
     _, address = stack.web()
     admin = Admin(address)
-    admin.post("/admin/login/?next=/admin/", username="admin", password="admin")
 
     began, writes = time.monotonic(), 0
     slowest = 0.0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from django.test import Client
 from django.urls import reverse
 
 from routines_app.admin.fleet_facts import lateness, waiting
 from routines_app.protocol.ledger import clock
+from routines_app.protocol.upkeep.nodes import report_beat
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
 from tests.integration.admin.pages import text_of
 
@@ -40,6 +42,14 @@ def test_an_empty_fleet_says_so(operator: Client) -> None:
         "No beat and no worker",
     ):
         assert words in page
+
+
+def test_what_a_node_cannot_reach_is_shown(operator: Client, settings: Any) -> None:
+    """A beat that finds no Redis says so to whoever looks, not only to its log."""
+    settings.ROUTINES = settings.ROUTINES | {"REDIS_URL": "localhost:6379"}
+    report_beat("project")
+    page = text_of(operator, reverse("admin:routines_fleet"))
+    assert "Redis is away: REDIS_URL has no scheme: write redis://" in page
 
 
 def test_waiting_is_told_apart_by_reason() -> None:

@@ -67,9 +67,9 @@ def test_a_list_action_needs_the_permission_of_its_verb(login: Login) -> None:
     assert Routine.objects.get().status == "PAUSED"
 
 
-@pytest.mark.parametrize("page", ["cancel", "retry"])
-def test_cancel_and_retry_are_walled(viewer: Client, page: str) -> None:
-    """The verbs of a run need cancel_routinerun and run_routine."""
+@pytest.mark.parametrize("page", ["cancel", "abandon", "retry"])
+def test_the_verbs_of_a_run_are_walled(viewer: Client, page: str) -> None:
+    """They need cancel_routinerun, abandon_routinerun and run_routine."""
     run = make_run(make_routine(), at=clock.now())
     assert viewer.post(run_url(run, page)).status_code == 403
 

@@ -39,9 +39,12 @@ def test_the_list_filters_by_tag_health_and_group(operator: Client) -> None:
     make_routine("tagged", tags=["a", "b"], group="sales")
     failing = make_routine("failing", tags=["abc"])
     RoutineState.objects.filter(pk=failing.pk).update(failure_count=2)
+    now = clock.now()
+    make_run(make_routine("overdue"), at=now, status="RUNNING", reason="overdue", started_at=now)
     for query, found, other in (
         ("tag=a", "tagged", "failing"),
         ("health=failing", "failing", "tagged"),
+        ("health=failing", "overdue", "tagged"),
         ("q=sales", "tagged", "failing"),
     ):
         page = text_of(operator, f"{list_url()}?{query}")

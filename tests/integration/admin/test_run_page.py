@@ -13,6 +13,7 @@ from routines_app.models import RoutineRun, RunLog
 from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine, make_run
 from tests.integration.admin.pages import last_entry, run_url, text_of, told
+from tests.integration.conftest import Login
 
 
 def test_the_page_of_a_run_shows_progress_log_and_arguments(operator: Client) -> None:
@@ -64,6 +65,23 @@ def test_cancelling_an_ended_run_is_refused_with_words(operator: Client) -> None
     run = ended(make_routine(), clock.now())
     response = operator.post(run_url(run, "cancel"))
     assert "SUCCESS" in str(response.context["form"].non_field_errors())
+
+
+def test_a_run_that_will_not_stop_can_be_abandoned_by_who_may(login: Login) -> None:
+    """A permission of its own: to cancel is not enough, and the button is there only for whom it works."""
+    now = clock.now()
+    run = make_run(make_routine(), at=now, status="RUNNING", reason="overdue", started_at=now)
+    cancels = login("view_routinerun", "cancel_routinerun")
+    assert run_url(run, "abandon") not in cancels.get(run_url(run)).content.decode()
+    assert cancels.post(run_url(run, "abandon")).status_code == 403
+    abandons = login("view_routinerun", "abandon_routinerun", name="bob")
+    assert run_url(run, "abandon") in abandons.get(run_url(run)).content.decode()
+    assert abandons.get(run_url(run, "abandon")).status_code == 200
+    response = abandons.post(run_url(run, "abandon"), {"reason": "the machine is gone"}, follow=True)
+    assert told(response) == ["Abandoned the run."]
+    run.refresh_from_db()
+    assert (run.status, run.reason) == ("FAILED", "abandoned")
+    assert last_entry().change_message == "Abandoned the run. Why: the machine is gone"
 
 
 def test_retrying_a_failed_run_asks_for_the_same_work(operator: Client) -> None:

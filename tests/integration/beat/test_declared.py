@@ -15,6 +15,7 @@ from routines_app.core.errors import InvalidValue
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Routine
 from routines_app.protocol.ledger import clock
+from tests.integration.holding import held, needs_row_locks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,6 +44,25 @@ def test_an_entry_that_cannot_be_imported_any_more_is_not_archived(redis_client:
 
     Declarations(app()).sync(now + 2 * LATER)
     assert status() == RoutineStatus.ARCHIVED
+
+
+@needs_row_locks
+def test_an_entry_whose_routine_was_held_all_the_time_is_not_archived(
+    redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+):
+    """Nobody could note that it is declared, and the holder lets go just when it would be archived."""
+    declarations = Declarations(app(report={"task": TASK, "schedule": 60}))
+    now, note = clock.now(), declared.note_declared
+    declarations.sync(now)
+
+    def while_held(*arguments: Any) -> int:
+        with held("routine", "name", ["report"]):
+            return note(*arguments)
+
+    monkeypatch.setattr(declared, "note_declared", while_held)
+    declarations.sync(now + LATER)
+
+    assert status() == RoutineStatus.ACTIVE
 
 
 def test_a_failed_import_is_tried_again_at_the_next_turn(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch):

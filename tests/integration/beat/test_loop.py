@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 from celery import current_app
-from django.db import DatabaseError, OperationalError
+from django.db import OperationalError
 
 from routines_app import service
 from routines_app.beat import loop
+from routines_app.beat.guard import Guard
 from routines_app.beat.loop import BUSY_SECONDS, MIN_SLEEP_SECONDS, BeatLoop, Chore
 from routines_app.coordination.broker import broker
-from routines_app.models import RoutineRun
+from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.claim.claim import ClaimReport, claim_due
 from routines_app.protocol.ledger import clock
 from tests.integration.protocol.claim.test_claim import TASK, rewind
@@ -151,7 +152,7 @@ def test_a_beat_is_connected_to_its_broker_before_the_first_slot() -> None:
 
 def test_a_chore_that_fails_is_logged_and_waits_for_its_turn(caplog):
     """The beat goes on to its other chores, and does not try this one again at once."""
-    chore = Chore(lambda: 1 / 0, lambda: 60.0)
+    chore = Chore("this chore", lambda: 1 / 0, lambda: 60.0, Guard())
 
     chore.do_when_due()
 
@@ -159,16 +160,65 @@ def test_a_chore_that_fails_is_logged_and_waits_for_its_turn(caplog):
     assert chore.seconds_left > 50
 
 
-def test_a_sigterm_that_a_database_error_hides_is_obeyed(beat: BeatLoop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when Celery's handler raises inside the driver, and the rollback of the broken connection raises over it."""
+def refused(number: int = 1644) -> OperationalError:
+    """An error that only its statement has; 2006 is an outage."""
+    error = OperationalError("refused")
+    error.__cause__ = Exception(number, "as the server says it")
+    return error
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_error_that_is_no_outage_harms_only_the_part_that_met_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Claiming, a chore: the rest of the look is done, the silence that was heard counts, and it is said once."""
+    beat, done = BeatLoop(current_app), []
+    service.create_routine("due", task=TASK, every="10s")
+    rewind("due", seconds=10)
+
+    def fail(*_: Any) -> Any:
+        raise refused()
+
+    monkeypatch.setattr(loop, "claim_due", fail)
+    monkeypatch.setattr(beat, "_send_waiting", lambda began: done.append("sent") or False)
+    monkeypatch.setattr(beat._observer, "reset", lambda: done.append("reset"))
+    beat._chores = [
+        Chore("this chore", fail, lambda: 0.0, beat._guard),
+        Chore("another", lambda: done.append("chore"), lambda: 0.0, beat._guard),
+    ]
+    for _ in range(3):
+        assert beat._guarded_look() <= 1.0, "it was taken for an outage"
+    beat.close()
+    assert done == ["sent", "chore"] * 3
+    assert len([line for line in caplog.messages if "this chore failed" in line]) == 1
+    assert len([line for line in caplog.messages if "claiming failed" in line]) == 1
+    assert "is away" not in caplog.text
+
+
+def test_an_outage_ends_the_look_and_the_count_of_silence(beat: BeatLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heartbeats could not be written, so what was seen proves nothing."""
+    done = []
 
     def look() -> float:
-        try:
-            raise SystemExit
-        finally:
-            raise DatabaseError("another command is already in progress") from OperationalError("busy")
+        return beat._guard.do("claiming", fail, otherwise=0.0)
+
+    def fail() -> float:
+        raise refused(2006)
 
     monkeypatch.setattr(beat, "_look", look)
-    with pytest.raises(SystemExit) as left:
-        beat.tick()
-    assert left.value.code == 0
+    monkeypatch.setattr(beat._observer, "reset", lambda: done.append("reset"))
+    assert beat._guarded_look() > 0
+    assert done == ["reset"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_beat_sleeps_no_longer_than_until_the_next_slot_while_another_routine_is_held() -> None:
+    """A row that somebody holds is due all the time; the others are on time."""
+    service.create_routine("held", task=TASK, every="10s")
+    now = clock.now()
+    rewind("held", seconds=30)
+    service.create_routine("next", task=TASK, every="10s")
+    RoutineState.objects.filter(routine__name="next").update(next_run_at=now + timedelta(seconds=0.4))
+    beat = BeatLoop(current_app)
+    for _ in range(6):
+        assert beat._sleep_seconds(worked=False, looked_at=clock.now()) <= 0.4

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 from celery import Task, shared_task
@@ -160,3 +162,20 @@ def talkative(lines: int) -> None:
         run.log("line", number)
     run.progress(lines, lines, "all\x00said")
     seen.append((run.run_id, run.routine, run.attempt, run.fence, run.cancelled, run.slot, run.deadline))
+
+
+@shared_task(base=Hooked, bind=True)
+def forking(self: Any, how: str) -> int:
+    """Forks a process that leaves the body like this; returns its exit code."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if how == "exit":
+        sys.exit(0)
+    if how == "retry":
+        raise self.retry(countdown=1)
+    if how == "ignore":
+        raise Ignore
+    if how == "raise":
+        raise ValueError("in a forked process")
+    return 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -147,3 +149,28 @@ def test_an_exception_that_cannot_be_formatted_is_still_the_failure(
     row = run_it(pending("unformattable"))
     assert (row.status, row.error.partition(":")[0]) == (RunStatus.FAILED, "SyntaxError")
     assert heard[1][1]["einfo"] is None
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("how", ["return", "exit", "raise", "retry", "ignore"])
+def test_a_forked_process_calls_neither_handlers_nor_receivers(
+    run_it: Callable[..., RoutineRun], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str
+) -> None:
+    """They would speak to servers over connections that are its parent's."""
+    called = tmp_path / "called"
+
+    def note(*_: Any, **__: Any) -> None:
+        with called.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+
+    task = current_app.tasks[f"{HERE}.forking"]
+    for handler in ("on_success", "on_failure", "on_retry", "after_return"):
+        monkeypatch.setattr(tasks.Hooked, handler, note)
+    for name in SENT:
+        getattr(signals, name).connect(note, sender=task, weak=False)
+    try:
+        assert run_it(pending("forking", kwargs={"how": how})).status == RunStatus.SUCCESS
+    finally:
+        for name in SENT:
+            getattr(signals, name).disconnect(note, sender=task)
+    assert set(called.read_text().split()) == {str(os.getpid())}

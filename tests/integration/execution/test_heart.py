@@ -9,24 +9,25 @@ from uuid import UUID
 
 import pytest
 import redis
-from django.db import connection, transaction
+from django.db import transaction
 from django.test import override_settings
 from django.utils import timezone
 
 from routines_app.coordination import leases
 from routines_app.core.words import Reason, RunStatus
-from routines_app.execution.heart import Heart
+from routines_app.execution.heart import LOOK_SECONDS, Heart
 from routines_app.execution.live import LiveRun
 from routines_app.execution.renewal import Renewal
 from routines_app.execution.stops import Stop
 from routines_app.execution.watchdog import SILENCE_SECONDS, Watchdog
 from routines_app.models import RoutineRun, RunLog
-from routines_app.protocol.end.finish import finish
+from routines_app.protocol.end.finish import close_run, finish
 from routines_app.protocol.end.overlap import request_stop
-from routines_app.protocol.record.outcome import succeeded
+from routines_app.protocol.record.outcome import failed, succeeded
 from routines_app.protocol.run.heartbeat import beat_heart, write_log
 from routines_app.protocol.run.start import Started, start
 from tests.acceptance.ringing import ring, routine
+from tests.integration.holding import needs_row_locks, row_locked
 from tests.processes import free_port, stretched, wait_for
 
 
@@ -78,29 +79,26 @@ def test_a_heartbeat_stamps_all_runs_and_brings_stop_requests() -> None:
     assert other.interrupter.interrupts == 1
 
 
-def test_heartbeats_lock_runs_in_the_order_of_their_ids() -> None:
-    """Whoever locks several runs does it like this, so that nobody waits in a circle."""
-    high = UUID(int=2**128 - 1)
-    ring(routine("older"), send=False, id=high)  # a table is often scanned in the order in which it was written
-    assert isinstance(start(high, "me"), Started)
-    low = live("newer").facts.id
-    rows = RoutineRun.objects.select_for_update()
-    told: list[set[UUID]] = []
-
-    def beat() -> None:
-        try:
-            told.append(set(beat_heart({high: None, low: None})))
-        finally:
-            connection.close()
-
-    beating = threading.Thread(target=beat)
-    with transaction.atomic():
-        rows.get(id=low)
-        beating.start()
-        beating.join(0.5)
-        rows.get(id=high)
-    beating.join(10)
-    assert told == [{low, high}]
+@needs_row_locks
+def test_a_row_that_a_stranger_has_locked_silences_nobody() -> None:
+    """The others are stamped; the locked run is not lost, and what it has said is written when the row is free."""
+    held, free = live("held"), live("free")
+    for run in (held, free):
+        run.set_progress({"done": 1})
+        run.add_line(timezone.now(), "hello")
+    before = RoutineRun.objects.get(id=free.facts.id).heartbeat_at
+    with row_locked(held.facts.id):
+        heart = speak([held, free])
+        assert heart._due["beat"] < time.monotonic() + LOOK_SECONDS
+    row = RoutineRun.objects.get(id=free.facts.id)
+    assert before is not None
+    assert row.heartbeat_at is not None
+    assert row.heartbeat_at > before
+    assert (held.stop, free.stop) == (None, None)
+    assert list(RunLog.objects.values_list("run_id", "line")) == [(free.facts.id, "hello")]
+    heart._speak([held, free], time.monotonic() + LOOK_SECONDS, set())
+    assert RoutineRun.objects.get(id=held.facts.id).progress == {"done": 1}
+    assert RunLog.objects.filter(run_id=held.facts.id).count() == 1
 
 
 def test_a_run_that_somebody_else_ended_is_lost() -> None:
@@ -110,6 +108,18 @@ def test_a_run_that_somebody_else_ended_is_lost() -> None:
     )
     speak([run])
     assert run.stop is Stop.LOST
+
+
+def test_a_run_that_lost_its_row_does_not_keep_the_lease() -> None:
+    """Its body may not stop for hours, and would take the lease again and again from the run that comes next."""
+    run = live(concurrency_policy="FORBID")
+    run.ask_to_stop(Stop.TIMEOUT, 1.0)
+    close_run(run.facts.id, failed(Reason.ABANDONED))
+    renew([run])
+    assert leases.holder(run.facts.routine_id) is not None
+    speak([run])
+    renew([run])
+    assert leases.holder(run.facts.routine_id) is None
 
 
 def test_a_body_that_has_ended_is_not_interrupted() -> None:
@@ -168,7 +178,8 @@ def test_an_exclusive_body_stops_when_neither_database_nor_redis_answer() -> Non
     for asks in (dog._heart, dog._renewal):
         asks._companion._thread = threading.current_thread()
         asks._heard_at = now
-    dog.look(now + SILENCE_SECONDS - 1)
+    for second in range(int(SILENCE_SECONDS)):
+        dog.look(now + second)
     assert exclusive.stop is None
     for asks in (dog._heart, dog._renewal):
         asks._heard_at = now + 5
@@ -177,6 +188,23 @@ def test_an_exclusive_body_stops_when_neither_database_nor_redis_answer() -> Non
         asks._heard_at = now
     dog.look(now + SILENCE_SECONDS + 1)
     assert (exclusive.stop, shared.stop) == (Stop.LOST, None)
+
+
+def test_a_body_that_held_the_interpreter_is_not_taken_for_an_outage() -> None:
+    """Nobody in the process could listen meanwhile; from then on they have the whole time again."""
+    run = live("exclusive", concurrency_policy="FORBID")
+    dog = Watchdog()
+    dog._runs = {run.facts.id: run}
+    now = time.monotonic()
+    for asks in (dog._heart, dog._renewal):
+        asks._companion._thread = threading.current_thread()
+        asks._heard_at = now
+    dog.look(now)
+    for second in range(int(SILENCE_SECONDS)):
+        dog.look(now + 2 * SILENCE_SECONDS + second)
+    assert run.stop is None
+    dog.look(now + 3 * SILENCE_SECONDS + 1)
+    assert run.stop is Stop.LOST
 
 
 def hears_redis_only(dog: Watchdog, now: float) -> bool:

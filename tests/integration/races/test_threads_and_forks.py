@@ -34,8 +34,9 @@ def restless() -> Iterator[None]:
 def test_threads_that_need_a_client_at_once_each_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """An error in the heart's thread would end the heartbeats."""
     urls = threading.local()
-    monkeypatch.setattr(redis_client, "redis_url", lambda: urls.mine)
-    monkeypatch.setattr(redis_client.redis.Redis, "from_url", lambda url, **_: url)
+    monkeypatch.setattr(redis_client, "source", lambda: ("REDIS_URL", urls.mine))
+    monkeypatch.setattr(redis_client, "addresses", lambda: [urls.mine])
+    monkeypatch.setattr(redis_client, "client_of", lambda url: url)
 
     def ask(url: str) -> set[object]:
         urls.mine = url

@@ -27,3 +27,11 @@ def test_a_lookup_of_the_beats_has_its_index(table: str, name: str) -> None:
     wanted = name if connection.features.supports_partial_indexes else f"{name}_plain"
     assert wanted in there
     assert there[wanted]["index"]
+
+
+@pytest.mark.django_db
+def test_ends_that_were_not_told_have_one_index() -> None:
+    """Its condition is on its own column: where that is left out, the index serves as well."""
+    with connection.cursor() as cursor:
+        there = connection.introspection.get_constraints(cursor, RoutineRun._meta.db_table)
+    assert [name for name, index in there.items() if index["columns"] == ["tell_after"]] == ["run_untold"]

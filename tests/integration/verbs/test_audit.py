@@ -137,7 +137,7 @@ def test_the_command_says_that_the_ledger_balances(hours: Hours) -> None:
     hours.pass_by(minutes=5)
     out = StringIO()
 
-    call_command("routines", "audit", "--since", "2h", stdout=out)
+    call_command("routines", "audit", "--since", "2h", "--late", "1h", stdout=out)
 
     (line,) = out.getvalue().splitlines()
     assert line.startswith("The ledger balances: 5 slots of 1 routines since ")
@@ -151,9 +151,9 @@ def test_the_command_lists_what_does_not_balance_and_exits_with_one(hours: Hours
     out, as_json = StringIO(), StringIO()
 
     with pytest.raises(SystemExit) as exit_code:
-        call_command("routines", "audit", stdout=out)
+        call_command("routines", "audit", "--late", "1h", stdout=out)
     with pytest.raises(SystemExit):
-        call_command("routines", "audit", "--json", stdout=as_json)
+        call_command("routines", "audit", "--late", "1h", "--json", stdout=as_json)
 
     assert exit_code.value.code == 1
     assert "should have fired and has no row" in out.getvalue()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from types import SimpleNamespace
+from datetime import UTC, datetime
 
 import pytest
 
-from routines_app.models import run
+from routines_app.models import ledger_time
 from routines_app.models.run import new_run_id
 
 IDS = 50
@@ -35,7 +35,7 @@ def ids_of_a_forked_child() -> list[str]:
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_forked_children_make_other_ids_than_their_parent_and_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even within one millisecond: a worker's children are forked with the same random numbers ahead of them."""
-    monkeypatch.setattr(run, "time", SimpleNamespace(time_ns=lambda: 1_700_000_000_000_000_000))
+    monkeypatch.setattr(ledger_time, "_source", lambda: datetime(2026, 3, 1, tzinfo=UTC))
     before = made_ids()
 
     ids = [*before, *ids_of_a_forked_child(), *ids_of_a_forked_child(), *made_ids()]

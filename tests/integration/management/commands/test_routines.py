@@ -16,9 +16,9 @@ from routines_app import service
 from routines_app.core.words import RoutineStatus, RunStatus, Source
 from routines_app.management.subcommands import subcommands
 from routines_app.models import Node, Routine, RoutineRun, RoutineState, ScheduleChange, new_run_id
-from routines_app.protocol.upkeep.prune import prune_once
+from routines_app.protocol.upkeep.prune import Sweep
 from tests.integration.conftest import MONDAY, Time
-from tests.integration.verbs.rows import waiting_run
+from tests.integration.verbs.rows import running_run, waiting_run
 
 Make = Callable[..., Routine]
 
@@ -106,6 +106,16 @@ def test_cancel_archive_and_delete(make: Make) -> None:
     assert not Routine.objects.exists()
 
 
+def test_abandon(make: Make) -> None:
+    """What cannot be stopped ends as failed; what has ended is refused."""
+    run = running_run(make(every="1h"))
+    assert routines("abandon", str(run.pk), "--reason", "gone") == f"run {run.pk} is FAILED\n"
+    run.refresh_from_db()
+    assert run.error.endswith(": gone")
+    with pytest.raises(CommandError, match="only RUNNING runs can be abandoned; this one is FAILED"):
+        routines("abandon", str(run.pk))
+
+
 def test_reset_brings_a_parked_routine_back(make: Make) -> None:
     """And says when it fires."""
     make(every="1h")
@@ -144,7 +154,7 @@ def test_prune_deletes_old_ended_runs(make: Make, monkeypatch: pytest.MonkeyPatc
 def test_no_run_is_too_old_for_more_days_than_ids_can_tell(make: Make, days: float) -> None:
     """Ids count from 1970: a time before it must not turn into one far in the future."""
     waiting_run(make(), 1, **ended())
-    assert prune_once(datetime.now(UTC), days) == 0
+    assert Sweep().once(datetime.now(UTC), days) is None
     assert RoutineRun.objects.exists()
 
 

@@ -141,7 +141,7 @@ def test_a_copy_is_what_the_routine_would_have_got_by_itself(policies: dict[str,
     make_due(timedelta(seconds=37))
     now = clock.now()
     with transaction.atomic():
-        first, second = take_due(now, 2)
+        first, second = take_due(now, 2).rows
 
     decisions = Decisions(now)
     copied_from, copied = decisions.of(first, []), decisions.of(second, [])
@@ -212,7 +212,7 @@ def test_a_replaced_run_is_asked_to_stop_for_its_own_routine_only(decided: list[
     make_due(SECOND)
     now = clock.now()
     with transaction.atomic():
-        rows = take_due(now, 2)
+        rows = take_due(now, 2).rows
         decisions = Decisions(now)
         active = active_runs([busy.pk, idle.pk])
         claims = [decisions.of(row, active.get(row.routine_id, [])) for row in rows]

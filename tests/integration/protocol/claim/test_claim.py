@@ -151,6 +151,6 @@ def test_a_routine_created_behind_the_services_back_gets_a_plan():
     """A plain insert leaves no state; the beat's repair makes it up."""
     Routine.objects.create(name="plain", task=TASK, trigger_kind="INTERVAL", interval_ms=60_000)
 
-    assert replan_forgotten() == 1
+    assert replan_forgotten() == (1, 0)
     assert RoutineState.objects.get().next_run_at is not None
-    assert replan_forgotten() == 0
+    assert replan_forgotten() == (0, 0)

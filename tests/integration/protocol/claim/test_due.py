@@ -36,7 +36,7 @@ def make_due(**values: Any) -> Routine:
 
 def taken() -> list[DueRow]:
     with transaction.atomic():
-        return take_due(clock.now(), 10)
+        return take_due(clock.now(), 10).rows
 
 
 def test_a_due_row_has_the_times_that_the_orm_reads():

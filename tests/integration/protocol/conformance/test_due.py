@@ -27,7 +27,7 @@ def due_at(next_run_at: datetime | None, **values: Any) -> Routine:
 
 def taken(limit: int = 10) -> list[DueRow]:
     with transaction.atomic():
-        return take_due(NOW, limit)
+        return take_due(NOW, limit).rows
 
 
 @pytest.mark.parametrize(

@@ -6,19 +6,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from django.dispatch import Signal
 
+from routines_app import signals
 from routines_app.core.words import Reason, RoutineStatus, RunStatus
 from routines_app.models import Routine, RoutineRun, RoutineState, new_run_id
 from routines_app.protocol.end import finish
-from routines_app.protocol.end.transaction import NextAttempt, Recorded
+from routines_app.protocol.end.recorded import Recorded
+from routines_app.protocol.end.transaction import NextAttempt
 from routines_app.protocol.ledger import clock
-from routines_app.protocol.record import facts
+from routines_app.protocol.record import facts, told
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.record.outcome import Outcome, cancelled, failed, succeeded
 from tests.integration.protocol.conformance.rows import (
     MOMENT,
     ODD_TEXT,
     RECENT,
+    SECOND,
     columns,
     make_routine,
     make_run,
@@ -144,6 +148,14 @@ CASES = {
         counted=COUNTED,
         recorded={"status": RunStatus.CANCELLED, "reason": "interrupted"},
     ),
+    "archived, a failure has no next attempt and exhausts the chain": Case(
+        outcome=BROKEN,
+        retry=True,
+        routine=ARCHIVED,
+        ended=FAILED,
+        counted=COUNTED | {"failure_count": 3},
+        recorded={"status": RunStatus.FAILED, "reason": "exception", "exhausted": True},
+    ),
     "archived, a success counts": Case(
         outcome=succeeded(None),
         routine=ARCHIVED,
@@ -178,6 +190,10 @@ CASES = {
         recorded={"status": RunStatus.SUCCESS, "recovered": True},
     ),
 }
+
+
+def hear(**_: Any) -> None:
+    """A receiver of a project's own."""
 
 
 def make_running(routine: Routine, **values: Any) -> RoutineRun:
@@ -220,14 +236,57 @@ def test_an_end_is_recorded_and_counted(case: Case, failures_known: bool) -> Non
     assert set(RoutineRun.objects.values_list("id", flat=True)) == {run.id} | ({retry_id} - {None})
 
 
-def test_an_archived_routine_has_no_next_attempt() -> None:
-    """What is archived is over, also while attempts are left."""
-    run = make_running(make_routine(**ARCHIVED))
-    recorded = end(known(run), BROKEN, next_attempt(run))
-    assert recorded is not None
-    assert (recorded.status, recorded.reason, recorded.retry_id) == (RunStatus.FAILED, "exception", None)
-    assert columns(run)["status"] == RunStatus.FAILED
-    assert RoutineRun.objects.count() == 1
+def test_a_next_attempt_that_is_there_already_goes_on_with_the_chain() -> None:
+    """Whoever made it: the chain is not exhausted, and what is told of is that row."""
+    routine = make_routine({"failure_count": 2})
+    run = make_running(routine)
+    attempt = next_attempt(run)
+    there = make_run(routine, idempotency_key=attempt.key)
+    recorded = end(known(run), BROKEN, attempt)
+    assert recorded == Recorded(status=RunStatus.FAILED, reason="exception", retry_id=there.id)
+    assert state_columns(routine)["failure_count"] == 2
+    assert RoutineRun.objects.count() == 2
+
+
+@pytest.mark.parametrize("outcome", [succeeded("1"), BROKEN, cancelled(Reason.CANCELLED)], ids=lambda o: o.status)
+@pytest.mark.parametrize("ours", [True, False], ids=["by its own process", "by somebody else"])
+def test_an_end_says_whether_its_own_process_wrote_it(outcome: Outcome, ours: bool) -> None:
+    """The token stays, or goes: who asks again without having heard an answer can tell."""
+    token = new_run_id()
+    run = make_running(make_routine(), start_token=token)
+    executing = facts.load(run.id, token if ours else None)
+    assert executing is not None
+    assert end(executing, outcome) is not None
+    assert columns(run)["start_token"] == (token if ours else None)
+
+
+@pytest.mark.parametrize("retry", [True, False])
+@pytest.mark.parametrize(
+    ("outcome", "signal"),
+    [
+        (succeeded("1"), signals.run_succeeded),
+        (BROKEN, signals.run_failed),
+        (BROKEN, signals.routine_exhausted),
+        (BROKEN, signals.run_cancelled),
+        (cancelled(Reason.CANCELLED), signals.run_cancelled),
+    ],
+)
+def test_an_end_that_somebody_waits_for_says_until_when_it_should_be_told(
+    outcome: Outcome, signal: Signal, retry: bool
+) -> None:
+    """And one that nobody waits for costs nothing more."""
+    unheard, heard = (make_running(make_routine()) for _ in range(2))
+    attempts = [next_attempt(run) if retry and outcome is BROKEN else None for run in (unheard, heard)]
+    end(known(unheard), outcome, attempts[0])
+    signal.connect(hear)
+    try:
+        end(known(heard), outcome, attempts[1])
+    finally:
+        signal.disconnect(hear)
+    assert columns(unheard)["tell_after"] is None
+    tell_after = columns(heard)["tell_after"]
+    assert tell_after is not None
+    assert tell_after - told.TELL_SECONDS * SECOND == RECENT
 
 
 @pytest.mark.parametrize("outcome", [succeeded("1"), BROKEN, cancelled(Reason.CANCELLED)], ids=lambda o: o.status)

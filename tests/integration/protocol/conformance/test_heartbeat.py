@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun, new_run_id
 from routines_app.protocol.run import heartbeat
 from routines_app.protocol.run.heartbeat import Pulse, beat_heart
+from tests.integration.holding import needs_row_locks, row_locked
 from tests.integration.protocol.conformance.rows import MOMENT, ODD_TEXT, RECENT, columns, make_routine, make_run
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +37,7 @@ def test_only_a_running_run_is_stamped(status: RunStatus, lives: bool, progress:
     run = make_run(make_routine(), status=status, heartbeat_at=MOMENT, progress={"done": 1})
     before = columns(run)
     answer = beat_heart({run.id: progress})
-    assert answer == ({run.id: Pulse(None, "")} if lives else {})
+    assert answer == ({run.id: Pulse(None, "", stamped=True)} if lives else {})
     assert columns(run) == before | ({"heartbeat_at": RECENT, "progress": progress or {"done": 1}} if lives else {})
 
 
@@ -74,7 +76,7 @@ def test_a_run_is_told_its_fence_and_whether_to_stop(row: dict[str, Any], pulse:
     """The stamp changes neither."""
     run = make_run(make_routine(), status=RunStatus.RUNNING, **row)
     before = columns(run)
-    assert beat_heart({run.id: None}) == {run.id: pulse}
+    assert beat_heart({run.id: None}) == {run.id: replace(pulse, stamped=True)}
     assert columns(run) == before | {"heartbeat_at": RECENT}
 
 
@@ -93,9 +95,9 @@ def test_the_runs_of_a_process_are_stamped_together() -> None:
         quiet.id: None,
     }
     assert beat_heart(runs) == {
-        quiet.id: Pulse(None, ""),
-        busy.id: Pulse(None, ""),
-        stopped.id: Pulse(None, "cancelled"),
+        quiet.id: Pulse(None, "", stamped=True),
+        busy.id: Pulse(None, "", stamped=True),
+        stopped.id: Pulse(None, "cancelled", stamped=True),
     }
     stamped = {"heartbeat_at": RECENT}
     assert columns(quiet) == before[quiet.id] | stamped
@@ -111,3 +113,18 @@ def test_without_runs_there_is_nothing_to_say() -> None:
     before = columns(run)
     assert beat_heart({}) == {}
     assert columns(run) == before
+
+
+@pytest.mark.django_db(transaction=True)
+@needs_row_locks
+def test_a_row_that_a_stranger_has_locked_is_read_and_the_others_are_stamped() -> None:
+    """It is neither waited for nor taken for lost, and told what the ledger says of it."""
+    routine = make_routine()
+    locked, free = (make_run(routine, status=RunStatus.RUNNING, heartbeat_at=MOMENT) for _ in range(2))
+    RoutineRun.objects.filter(id=locked.id).update(stop_requested_at=MOMENT, stop_reason="cancelled")
+    before = columns(locked)
+    with row_locked(locked.id):
+        answer = beat_heart({locked.id: {"step": 1}, free.id: {"step": 2}})
+    assert answer == {locked.id: Pulse(None, "cancelled"), free.id: Pulse(None, "", stamped=True)}
+    assert columns(locked) == before
+    assert (columns(free)["heartbeat_at"], columns(free)["progress"]) == (RECENT, {"step": 2})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -42,12 +41,12 @@ def record_of(**values: Any) -> dict[str, Any]:
         "meta": AS_JSON["meta"],
         "date_created": MOMENT,
         "date_started": MOMENT + SECOND,
-        "date_done": RECENT,
+        "date_done": MOMENT + 2 * SECOND,
     } | values
 
 
 def store(record: dict[str, Any], status: RunStatus) -> None:
-    mirror._store(record | {"date_done": datetime.now(UTC)}, status)
+    mirror._store(dict(record), status)
 
 
 def stored() -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -12,7 +13,8 @@ from routines_app.core.retry import RetryRule
 from routines_app.core.words import ConcurrencyPolicy, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Pool, Routine, RoutineRun, new_run_id
 from routines_app.protocol.record.facts import RunFacts
-from routines_app.protocol.run import start
+from routines_app.protocol.run import begin as module
+from routines_app.protocol.run.begin import Starter
 from tests.integration.protocol.conformance.rows import (
     MOMENT,
     ODD_TEXT,
@@ -26,17 +28,18 @@ from tests.integration.protocol.conformance.rows import (
 
 pytestmark = pytest.mark.django_db
 
-MODULES = (start,)
+MODULES = (module,)
 
 SHARED, EXCLUSIVE = "shared", "exclusive"
 FITTING = {SHARED: ConcurrencyPolicy.ALLOW, EXCLUSIVE: ConcurrencyPolicy.FORBID}
 both_kinds = pytest.mark.parametrize("kind", [SHARED, EXCLUSIVE])
 
 
+STARTER = Starter(worker="me@here", token=uuid4(), orphan_seconds=300)
+
+
 def begin(kind: str, run: RoutineRun, routine_id: int | None = None) -> RunFacts | None:
-    if kind == SHARED:
-        return start._start_shared(run.id, "me@here")
-    return start._start_exclusive(run.id, routine_id or run.routine_id, "me@here")
+    return module.begin(run.id, STARTER, None if kind == SHARED else routine_id or run.routine_id)
 
 
 def assert_starts(kind: str, run: RoutineRun) -> RunFacts:
@@ -51,6 +54,8 @@ def assert_starts(kind: str, run: RoutineRun) -> RunFacts:
         "started_at": RECENT,
         "heartbeat_at": after["started_at"],
         "worker": "me@here",
+        "start_token": STARTER.token,
+        "orphan_seconds": 300,
         "publish_after": None,
         "running_key": None if fence is None else run.routine_id,
         "fence": fence,
@@ -157,6 +162,36 @@ def test_an_old_run_has_expired(
     judge(kind, make_run(routine, trigger=trigger, **times), starts)
 
 
+@both_kinds
+@pytest.mark.parametrize("trigger", list(RunTrigger))
+@pytest.mark.parametrize(
+    ("early", "starts"),
+    [
+        pytest.param(0, True, id="its time has come"),
+        pytest.param(0.8, True, id="in less than a second"),
+        pytest.param(3, False, id="in more than a second"),
+        pytest.param(3600, False, id="in an hour"),
+    ],
+)
+def test_no_run_starts_before_its_time(kind: str, trigger: RunTrigger, early: float, starts: bool) -> None:
+    """Whoever sent the message: nobody of ours has."""
+    routine = make_routine(concurrency_policy=FITTING[kind])
+    judge(kind, make_run(routine, trigger=trigger, eligible_at=datetime.now(UTC) + early * SECOND), starts)
+
+
+@both_kinds
+def test_only_its_starter_is_told_once_more(kind: str) -> None:
+    """The answer was lost; the heart begins to beat when the row is taken over."""
+    run = make_run(make_routine(concurrency_policy=FITTING[kind]))
+    found = assert_starts(kind, run)
+    RoutineRun.objects.filter(id=run.id).update(heartbeat_at=MOMENT)
+    before = columns(run)
+    assert module.own(run.id, Starter(worker="me@here")) is None
+    assert columns(run) == before
+    assert module.own(run.id, STARTER) == found
+    assert columns(run) == before | {"heartbeat_at": RECENT}
+
+
 @pytest.mark.parametrize(
     ("kind", "policy", "starts"),
     [
@@ -254,6 +289,7 @@ def test_the_worker_is_told_everything(kind: str, own: dict[str, Any], given: di
         idempotency_key=run.idempotency_key,
         fence=7 if kind == EXCLUSIVE else None,
         worker="me@here",
+        start_token=STARTER.token,
         policy=FITTING[kind],
         retry=RetryRule(
             max_attempts=7,

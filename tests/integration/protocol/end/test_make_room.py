@@ -11,8 +11,8 @@ from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.ledger import clock
-from routines_app.protocol.publish.outbox import dispatch_waiting
 from routines_app.protocol.publish.pools import admit_pools
+from routines_app.protocol.publish.waiting import dispatch_waiting
 from routines_app.protocol.run.start import start
 from tests.integration.protocol.claim.test_claim import TASK, rewind
 

@@ -15,7 +15,8 @@ from routines_app.models import Pool, Routine, RoutineRun, RoutineState
 from routines_app.protocol.end.overlap import cancel_pending, request_stop
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.publish import judge
-from routines_app.protocol.publish.outbox import admit_pools, dispatch_waiting
+from routines_app.protocol.publish.outbox import admit_pools
+from routines_app.protocol.publish.waiting import dispatch_waiting
 from routines_app.protocol.run.start import Started, start
 from routines_app.protocol.upkeep.reconcile import release_forgotten
 

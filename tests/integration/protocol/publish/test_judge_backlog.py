@@ -11,7 +11,8 @@ from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol.end.overlap import READ_PER_KIND, active_runs
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.publish.judge import LOOK_LATER
-from routines_app.protocol.publish.outbox import admit_pools, dispatch_waiting, stamp
+from routines_app.protocol.publish.outbox import admit_pools, stamp
+from routines_app.protocol.publish.waiting import dispatch_waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

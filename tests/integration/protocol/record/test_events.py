@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -16,45 +16,22 @@ from routines_app import receivers, signals
 from routines_app.core.words import Reason, RunStatus
 from routines_app.execution.watchdog import watchdog
 from routines_app.models import RoutineRun
-from routines_app.protocol.end.finish import finish
+from routines_app.protocol.end.finish import finish, mark_overdue
 from routines_app.protocol.record import events
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.record.outcome import cancelled, failed, succeeded
 from routines_app.protocol.run.start import Started, start
 from tests.acceptance.ringing import ring, routine
 from tests.integration.conftest import Execute
+from tests.integration.hearing import Heard, hearing, names_of
 
 pytestmark = pytest.mark.usefixtures("ledger", "short_lived_threads")
 
-SIGNALS = {
-    name: getattr(signals, name)
-    for name in (
-        "run_started",
-        "run_succeeded",
-        "run_failed",
-        "run_skipped",
-        "run_cancelled",
-        "routine_exhausted",
-        "routine_parked",
-    )
-}
-
 
 @pytest.fixture
-def heard() -> Iterator[list[tuple[str, dict[str, Any]]]]:
-    """What was sent, in order."""
-    heard: list[tuple[str, dict[str, Any]]] = []
-    connected: list[tuple[Any, Callable[..., None]]] = []
-    for name, signal in SIGNALS.items():
-
-        def receiver(name: str = name, **facts: Any) -> None:
-            heard.append((name, facts))
-
-        signal.connect(receiver, weak=False)
-        connected.append((signal, receiver))
-    yield heard
-    for signal, receiver in connected:
-        signal.disconnect(receiver)
+def heard() -> Iterator[Heard]:
+    with hearing() as heard:
+        yield heard
 
 
 def begin(name: str = "plain", **policies: Any) -> RunFacts:
@@ -64,22 +41,22 @@ def begin(name: str = "plain", **policies: Any) -> RunFacts:
     return begun.facts
 
 
-def test_a_run_tells_its_life_after_each_commit(heard: list[Any]) -> None:
+def test_a_run_tells_its_life_after_each_commit(heard: Heard) -> None:
     """The facts at hand cost no query; what is not at hand is read when it is used."""
     run = begin()
     finish(run, succeeded("1"))
-    assert [name for name, _ in heard] == ["run_started", "run_succeeded"]
+    assert names_of(heard) == ["run_started", "run_succeeded"]
     told = heard[1][1]["run"]
     assert {"result", "error", "progress"} <= told.get_deferred_fields()
     assert (told.id, told.status, told.routine.name) == (run.id, RunStatus.SUCCESS, "plain")
     assert told.result == "1"
 
 
-def test_a_hopeless_chain_tells_that_it_is_exhausted_once(heard: list[Any]) -> None:
+def test_a_hopeless_chain_tells_that_it_is_exhausted_once(heard: Heard) -> None:
     run = begin(max_attempts=1, park_after=1)
     finish(run, failed(Reason.EXCEPTION, "no"))
     finish(run, failed(Reason.EXCEPTION, "no"))
-    names = [name for name, _ in heard]
+    names = names_of(heard)
     assert names == ["run_started", "run_failed", "routine_exhausted", "routine_parked"]
     assert heard[1][1]["will_retry"] is False
 
@@ -101,7 +78,7 @@ def test_a_start_is_told_when_the_run_is_watched(run_it: Execute, eager: bool) -
     assert row.status == RunStatus.SUCCESS
 
 
-def test_cancellations_and_expiries_are_told(heard: list[Any]) -> None:
+def test_cancellations_and_expiries_are_told(heard: Heard) -> None:
     finish(begin(), cancelled(Reason.CANCELLED))
     old = timezone.now() - timedelta(hours=1)
     start(ring(routine("late", expires_ms=1000), send=False, scheduled_for=old).id, "me")
@@ -111,7 +88,19 @@ def test_cancellations_and_expiries_are_told(heard: list[Any]) -> None:
     ]
 
 
-def test_nothing_is_told_of_what_was_rolled_back(heard: list[Any]) -> None:
+def test_a_body_that_does_not_stop_is_told_of_once_it_is_marked(heard: Heard) -> None:
+    """Not of a row that is no longer ours."""
+    run = begin()
+    assert mark_overdue(run)
+    assert [(name, facts.get("reason")) for name, facts in heard[1:]] == [("run_overdue", "overdue")]
+    told = heard[1][1]["run"]
+    assert (told.id, told.status, told.reason) == (run.id, RunStatus.RUNNING, Reason.OVERDUE)
+    finish(run, succeeded(None))
+    assert not mark_overdue(run)
+    assert [name for name, _ in heard[2:]] == ["run_succeeded"]
+
+
+def test_nothing_is_told_of_what_was_rolled_back(heard: Heard) -> None:
     run = begin()
     with transaction.atomic():
         finish(run, succeeded(None))

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 import pytest
+import redis
 
 from routines_app import service
-from routines_app.coordination.envelope import Message
+from routines_app.coordination.broker import Refused
+from routines_app.coordination.envelope import Arguments, Message
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger import clock
+from routines_app.protocol.publish import outbox
 from routines_app.protocol.publish.outbox import FIRST_LOOK
 from routines_app.protocol.upkeep import lost_messages
-from routines_app.protocol.upkeep.lost_messages import LATE_LOOK, republish_lost
+from routines_app.protocol.upkeep.lost_messages import LATE_LOOK, LOOKS, Losses, republish_lost
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,17 +26,23 @@ TASK = "tests.acceptance.tasks.note"
 class FakeBroker:
     """One queue that holds as many messages as a test says."""
 
+    routes_by_arguments = False
+
     def __init__(self, size: int) -> None:
         self.size = size
+        self.server = "the first"
         self.published: list[str] = []
 
-    def queue_of(self, task: str, queue: str) -> str:
-        return queue or "celery"
+    def queue_of(self, task: str, queue: str, arguments: Arguments | None = None) -> str | None:
+        return arguments.args[0] if arguments and arguments.args else queue or "celery"
+
+    def era(self) -> tuple[object, ...]:
+        return (self.server,)
 
     def queue_sizes(self, queues: Iterable[str]) -> dict[str, int]:
         return dict.fromkeys(queues, self.size)
 
-    def publish(self, messages: Sequence[Message]) -> list[Message]:
+    def publish(self, messages: Sequence[Message]) -> list[Refused]:
         self.published += [message.run_id for message in messages]
         return []
 
@@ -57,9 +66,14 @@ def published(count: int, sent_at: datetime) -> list[RoutineRun]:
     )
 
 
+def use(monkeypatch: pytest.MonkeyPatch, broker: FakeBroker) -> FakeBroker:
+    for module in (lost_messages, outbox):
+        monkeypatch.setattr(module, "broker", lambda: broker)
+    return broker
+
+
 def look(monkeypatch: pytest.MonkeyPatch, size: int, now: datetime) -> list[str]:
-    broker = FakeBroker(size)
-    monkeypatch.setattr(lost_messages, "broker", lambda: broker)
+    broker = use(monkeypatch, FakeBroker(size))
     republish_lost(now)
     return broker.published
 
@@ -82,3 +96,73 @@ def test_a_queue_full_of_others_messages_does_not_hide_a_loss_for_ever(monkeypat
         assert RoutineRun.objects.get(pk=run.pk).publish_after == sent_at + at * 2
 
     assert looks == [False, False, False, True]
+
+
+def test_another_server_gets_at_once_what_its_queues_miss(monkeypatch: pytest.MonkeyPatch):
+    """Long before the first look; a few times, because others may stamp late, and then not any more."""
+    now = clock.now()
+    runs = [str(run.pk) for run in published(5, now)]
+    broker = use(monkeypatch, FakeBroker(size=5))
+    losses = Losses()
+    assert [losses.republish(now) for _ in range(LOOKS + 2)] == [0] * (LOOKS + 2), "nothing is missing"
+
+    broker.server, broker.size = "the second", 3
+    assert [losses.republish(now) for _ in range(LOOKS + 2)] == [2] * LOOKS + [0, 0]
+
+    assert broker.published[:2] == runs[:2]
+    again = RoutineRun.objects.get(pk=runs[0])
+    assert (again.publish_count, again.publish_after) == (1 + LOOKS, now + FIRST_LOOK)
+    broker.published.clear()
+    losses.suspect()
+    assert losses.republish(now) == 2
+    assert broker.published == runs[:2]
+
+
+def test_two_beats_do_not_both_publish_what_is_missing(monkeypatch: pytest.MonkeyPatch, redis_client: redis.Redis):
+    """All of them see the broker come back; whoever is second looks when the first has done."""
+    now = clock.now()
+    published(5, now)
+    broker = use(monkeypatch, FakeBroker(size=0))
+    first, second = Losses(), Losses()
+    publish, meanwhile = broker.publish, []
+
+    def publish_while_another_looks(messages: Sequence[Message]) -> list[Refused]:
+        monkeypatch.setattr(broker, "publish", publish)
+        meanwhile.append(second.republish(now))
+        broker.size = len(messages)
+        return publish(messages)
+
+    monkeypatch.setattr(broker, "publish", publish_while_another_looks)
+    assert (first.republish(now), meanwhile) == (5, [0])
+    assert second.are_suspected
+    assert second.republish(now) == 0
+    assert len(broker.published) == 5
+
+
+def test_what_the_routers_send_elsewhere_by_its_arguments_is_missed_there(monkeypatch: pytest.MonkeyPatch):
+    """Each run is counted for the queue that it went to."""
+    now = clock.now()
+    runs = published(4, now - FIRST_LOOK)
+    for run, tenant in zip(runs, "aabb", strict=True):
+        run.args = [tenant]
+        run.save()
+    broker = use(monkeypatch, FakeBroker(size=1))
+    broker.routes_by_arguments = True
+
+    assert Losses().republish(now) == 2
+    assert republish_lost(now + FIRST_LOOK) == 2
+
+    oldest = [str(runs[0].pk), str(runs[2].pk)]
+    assert broker.published == oldest * 2
+
+
+def test_what_has_no_way_to_go_any_more_hides_no_other_loss(monkeypatch: pytest.MonkeyPatch):
+    """Its router fails by now: it is left as it is, and the others are published again."""
+    now = clock.now()
+    runs = published(2, now - FIRST_LOOK)
+    RoutineRun.objects.filter(pk=runs[0].pk).update(task="a.broken.route")
+    broker = use(monkeypatch, FakeBroker(size=0))
+    monkeypatch.setattr(broker, "queue_of", lambda task, queue: "celery" if task == TASK else None)
+
+    assert republish_lost(now) == 1
+    assert broker.published == [str(runs[1].pk)]

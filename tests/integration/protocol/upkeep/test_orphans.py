@@ -20,8 +20,9 @@ from routines_app.protocol.record import facts
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.run.start import Started, start
 from routines_app.protocol.upkeep import orphans
-from routines_app.protocol.upkeep.orphans import Observer, orphan_runs, orphan_silent
+from routines_app.protocol.upkeep.orphans import Heartbeat, Observer, orphan_runs, orphan_silent
 from tests.acceptance.ringing import ring, routine
+from tests.integration.holding import needs_row_locks, row_locked
 from tests.processes import free_port
 
 pytestmark = pytest.mark.usefixtures("ledger", "short_lived_threads")
@@ -43,11 +44,35 @@ def status(run_id: UUID) -> tuple[str, str]:
 def test_a_heartbeat_that_stands_still_is_noticed_after_a_while() -> None:
     """By the observer's own clock; a new heartbeat starts the count again."""
     observer, run = Observer(), uuid4()
-    assert observer.observe([(run, NOW)], 0) == []
-    assert observer.observe([(run, NOW)], 24.9) == []
-    assert observer.observe([(run, NOW + timedelta(seconds=1))], 26) == []
-    assert observer.observe([(run, NOW + timedelta(seconds=1))], 50) == []
-    assert observer.observe([(run, NOW + timedelta(seconds=1))], 51) == [run]
+    first, second = Heartbeat(run, NOW), Heartbeat(run, NOW + timedelta(seconds=1))
+    assert observer.observe([first], 0) == []
+    assert observer.observe([first], 24.9) == []
+    assert observer.observe([second], 26) == []
+    assert observer.observe([second], 50) == []
+    assert observer.observe([second], 51) == [run]
+
+
+def test_a_worker_may_allow_its_hearts_a_longer_silence() -> None:
+    """It is on the row, because the worker knows what holds its hearts up and the beat does not."""
+    observer, patient, plain = Observer(), uuid4(), uuid4()
+    rows = [Heartbeat(patient, NOW, 120), Heartbeat(plain, NOW)]
+    observer.observe(rows, 0)
+    assert observer.observe(rows, 60) == [plain]
+    assert observer.observe(rows, 120) == [patient, plain]
+    assert observer.suspects(59) == [plain]
+
+
+@needs_row_locks
+def test_a_locked_row_starts_the_count_again() -> None:
+    """No heart could stamp it: its silence says nothing, and the row of another is judged as ever."""
+    held, free, observer = begin("held"), begin("free"), Observer()
+    orphan_silent(observer, NOW, 0)
+    with row_locked(held.id):
+        assert orphan_silent(observer, NOW, 24) == 0
+        assert orphan_silent(observer, NOW, 26) == 1
+    assert orphan_silent(observer, NOW, 48) == 0
+    assert (status(held.id)[0], status(free.id)[1]) == (RunStatus.RUNNING, Reason.ORPHANED)
+    assert orphan_silent(observer, NOW, 52) == 1
 
 
 def test_an_error_of_the_database_starts_the_count_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +80,7 @@ def test_an_error_of_the_database_starts_the_count_again(monkeypatch: pytest.Mon
     run, observer = begin(), Observer()
     orphan_silent(observer, NOW, 0)
     with monkeypatch.context() as patch:
-        patch.setattr(orphans, "running_heartbeats", lambda: (_ for _ in ()).throw(RuntimeError("away")))
+        patch.setattr(orphans, "running_heartbeats", lambda now: (_ for _ in ()).throw(RuntimeError("away")))
         with pytest.raises(RuntimeError):
             orphan_silent(observer, NOW, 20)
     assert orphan_silent(observer, NOW, 30) == 0

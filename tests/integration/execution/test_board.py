@@ -1,0 +1,77 @@
+"""The board: what a pool's parent reads of its children."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+from uuid import UUID, uuid4
+
+import pytest
+from celery import signals
+
+from routines_app.execution import board as boards
+from routines_app.execution.board import Board, Place
+from tests.integration.execution.test_heart import live
+
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
+
+@pytest.fixture
+def board() -> Board:
+    return Board()
+
+
+@pytest.mark.parametrize("whose", ["the pool's", "a body's"])
+def test_a_new_child_wipes_its_place_before_its_first_run(
+    board: Board, monkeypatch: pytest.MonkeyPatch, whose: str
+) -> None:
+    """What the last one has left there would be taken for its own. A process that a body has forked has no place."""
+    parent = os.getppid() if whose == "the pool's" else os.getpid()
+    Place(board, 5).write(uuid4(), None, None, 0.0, 0.0)
+    monkeypatch.setattr(boards, "_board", board)
+    monkeypatch.setattr(boards, "_place", None)
+    monkeypatch.setattr(boards, "current_process", lambda: SimpleNamespace(index=5, _parent_pid=parent))
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    boards.take_over_place()
+    assert len(board.lines()) == (0 if whose == "the pool's" else 1)
+    assert boards.take_over_place in list(signals.worker_process_init._live_receivers(None))
+
+
+def test_what_a_forked_process_does_is_not_written_on_the_board(board: Board) -> None:
+    """The place is its parent's."""
+    run = live()
+    place = Place(board, 0)
+    run.take_place(place)
+    pid = os.fork()
+    if pid == 0:
+        run.leave_body()
+        run.end()
+        os._exit(0)
+    os.waitpid(pid, 0)
+    line = board.line(0)
+    assert line is not None
+    assert line.run_id == run.id
+    place.wipe()
+    assert board.line(0) is None
+
+
+def test_a_place_forgets_what_its_process_ids_last_owner_wrote(board: Board) -> None:
+    Place(board, 5).write(uuid4(), None, None, 0.0, 0.0)
+    assert [line.place for line in board.lines()] == [5]
+    Place(board, 6)
+    assert board.lines() == []
+
+
+@pytest.mark.parametrize(("routine_id", "fence"), [(None, None), (7, 0), (2**40, 2**41)])
+def test_a_line_says_what_was_written(board: Board, routine_id: int | None, fence: int | None) -> None:
+    run_id: UUID = uuid4()
+    Place(board, boards.PLACES - 1).write(run_id, routine_id, fence, 1.5, 2.5)
+    [line] = board.lines()
+    assert (line.run_id, line.routine_id, line.fence, line.began, line.deadline, line.in_body) == (
+        run_id,
+        routine_id,
+        fence,
+        1.5,
+        2.5,
+        False,
+    )

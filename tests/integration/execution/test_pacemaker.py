@@ -1,0 +1,272 @@
+"""The pacemaker: what a pool's parent does for the runs that its children write on the board."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from routines_app.conf import get_settings
+from routines_app.coordination import leases
+from routines_app.core.words import Reason, RunStatus
+from routines_app.execution import board as boards
+from routines_app.execution import executor
+from routines_app.execution import watchdog as watchdogs
+from routines_app.execution.board import Board, Place, boot_seconds, patience_seconds
+from routines_app.execution.live import LiveRun
+from routines_app.execution.pacemaker import HEAD_START_SECONDS, ChildRun, Pacemaker, process_state
+from routines_app.execution.stops import Stop
+from routines_app.execution.watchdog import Watchdog
+from routines_app.models import RoutineRun
+from routines_app.protocol.end.finish import close_run
+from routines_app.protocol.end.overlap import request_stop
+from routines_app.protocol.record.outcome import failed
+from tests.integration.execution.test_heart import live
+from tests.processes import wait_for
+
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
+LONG_AGO = -100.0
+
+
+@pytest.fixture
+def board() -> Board:
+    return Board()
+
+
+@pytest.fixture
+def child() -> Iterator[int]:
+    """A process that does nothing but live."""
+    pid = os.fork()
+    if pid == 0:
+        while True:
+            signal.pause()
+    yield pid
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def written(board: Board, pid: int, run: LiveRun, *, deadline: float = float("inf")) -> Place:
+    """As a child with this process id would write it."""
+    place = Place(board, 3)
+    place._pid = pid
+    place.__class__ = Foreign
+    run.deadline = deadline
+    run.began = time.monotonic()  # too short for threads of the pacemaker's own, which would outlive the test
+    run.take_place(place)
+    place.set_in_body(True)
+    return place
+
+
+class Foreign(Place):
+    """A place that this test may write on for its child."""
+
+    _ours = True
+
+
+def heartbeat(run: LiveRun) -> Any:
+    return RoutineRun.objects.get(id=run.id).heartbeat_at
+
+
+def beat(pacemaker: Pacemaker) -> None:
+    runs = pacemaker.runs()
+    pacemaker._heart._speak(runs, time.monotonic(), set())
+    pacemaker._renewal.renew([run for run in runs if run.exclusive])
+
+
+def test_the_runs_of_living_children_are_stamped_and_their_leases_kept(board: Board, child: int) -> None:
+    """Not those of a child that is stopped: it may never go on."""
+    run = live(concurrency_policy="FORBID")
+    written(board, child, run)
+    leases.release(run.routine_id, str(run.id))
+    before = heartbeat(run)
+    os.kill(child, signal.SIGSTOP)
+    wait_for(lambda: process_state(child)[0] == "T", 5, "it was not stopped")
+    beat(Pacemaker(board))
+    assert (heartbeat(run), leases.holder(run.routine_id)) == (before, None)
+    os.kill(child, signal.SIGCONT)
+    wait_for(lambda: process_state(child)[0] != "T", 5, "it did not go on")
+    beat(Pacemaker(board))
+    assert heartbeat(run) > before
+    assert (leases.holder(run.routine_id) or ("",))[0] == str(run.id)
+
+
+def test_a_process_that_is_no_child_of_ours_is_nobody(board: Board) -> None:
+    """A process id can belong to anybody by now."""
+    run = live()
+    written(board, os.getppid(), run)
+    assert Pacemaker(board).runs() == []
+    written(board, 2**22 + 1, run)
+    assert Pacemaker(board).runs() == []
+
+
+def test_a_stop_reaches_the_child_it_is_meant_for(board: Board, child: int) -> None:
+    """A child that is at its next run by then does not take it for its own."""
+    run, other = live("one"), live("other")
+    place = written(board, child, run)
+    with transaction.atomic():
+        request_stop([run.id], Reason.REPLACED, timezone.now())
+    beat(Pacemaker(board))
+    assert place.asked_to_stop(run.id) is Stop.REPLACED
+    assert place.asked_to_stop(other.id) is None
+    dog = Watchdog()
+    dog._place = place
+    dog._runs = {run.id: run}
+    dog.look(time.monotonic())
+    assert run.stop is Stop.REPLACED
+
+
+def test_a_run_that_lost_its_row_keeps_no_lease(board: Board, child: int) -> None:
+    """Its body may hold the interpreter and know nothing of it."""
+    run = live(concurrency_policy="FORBID")
+    written(board, child, run)
+    close_run(run.id, failed(Reason.ORPHANED))
+    pacemaker = Pacemaker(board)
+    beat(pacemaker)
+    beat(pacemaker)
+    assert leases.holder(run.routine_id) is None
+
+
+def test_a_lease_that_was_given_back_meanwhile_is_not_brought_back(
+    board: Board, child: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child ends its run in the middle of the parent's renewal."""
+    run = live(concurrency_policy="FORBID")
+    written(board, child, run)
+    renewing = leases.renew
+
+    def ends_meanwhile(*arguments: Any) -> bool:
+        run.give_lease_back()
+        return renewing(*arguments)
+
+    monkeypatch.setattr(leases, "renew", ends_meanwhile)
+    beat(Pacemaker(board))
+    assert leases.holder(run.routine_id) is None
+
+
+def test_a_child_whose_body_is_past_its_time_out_is_killed(board: Board, child: int) -> None:
+    """The row says why, whoever else reports the lost process."""
+    run = live(max_attempts=1)
+    written(board, child, run, deadline=LONG_AGO)
+    Pacemaker(board).look(time.monotonic())
+    wait_for(lambda: process_state(child)[0] in "ZX", 5, "it lives")
+    wait_for(lambda: RoutineRun.objects.get(id=run.id).status == RunStatus.FAILED, 10, "nothing was recorded")
+    assert RoutineRun.objects.get(id=run.id).reason == Reason.TIMEOUT
+
+
+@pytest.mark.parametrize("what", ["its body is over", "it is at its next run", "it ends itself", "it has time left"])
+def test_a_child_that_is_elsewhere_by_then_is_not_killed(
+    board: Board, child: int, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """It is stopped first, then looked at once more, and goes on."""
+    run, other = live("one"), live("other")
+    place = written(board, child, run, deadline=LONG_AGO)
+    [seen] = Pacemaker(board).runs()
+    if what == "its body is over":
+        place.set_in_body(False)
+    elif what == "it is at its next run":
+        written(board, child, other, deadline=LONG_AGO)
+    elif what == "it ends itself":
+        place.ends_itself()
+    else:
+        written(board, child, run, deadline=time.monotonic() - HEAD_START_SECONDS)
+    monkeypatch.setattr(Pacemaker, "runs", lambda self: [seen])
+    monkeypatch.setattr(ChildRun, "is_in_body_after", once_true(ChildRun.is_in_body_after))
+    Pacemaker(board).look(time.monotonic())
+    wait_for(lambda: process_state(child)[0] == "S", 5, "it does not go on")
+    assert RoutineRun.objects.get(id=run.id).status == RunStatus.RUNNING
+
+
+def once_true(really: Any) -> Any:
+    """The first look came a moment too early."""
+    asked: list[object] = []
+
+    def answer(run: ChildRun, moment: float) -> bool:
+        asked.append(run)
+        return len(asked) == 1 or bool(really(run, moment))
+
+    return answer
+
+
+def test_a_child_beats_by_itself_only_when_its_parent_is_silent(board: Board) -> None:
+    """No thread and no connection of its own before that, unless its task has something to say."""
+    run = live(concurrency_policy="FORBID")
+    dog = Watchdog()
+    dog._place = place = Place(board, 0)
+    run.take_place(place)
+    dog._runs = {run.id: run}
+    board.say_pulses(stamped=boot_seconds(), renewed=boot_seconds())
+    dog.look(run.began + 2)
+    assert (dog._heart.runs, dog._renewal.runs) == (False, False)
+    run.set_progress({"done": 1})
+    dog.look(run.began + 2)
+    assert (dog._heart.runs, dog._renewal.runs) == (True, False)
+    wait_for(lambda: RoutineRun.objects.get(id=run.id).progress, 10, "its progress was not written")
+    before = heartbeat(run)
+    silent = boot_seconds() - patience_seconds() - 1
+    board.say_pulses(stamped=silent, renewed=silent)
+    dog.look(run.began + 2)
+    assert dog._renewal.runs
+    wait_for(lambda: heartbeat(run) > before, 10, "it does not beat")
+    assert run.stop is None
+    dog.release(run)
+
+
+@pytest.mark.parametrize("spoke", [None, 3600.0], ids=["never", "an hour ago"])
+def test_a_run_whose_parent_was_silent_before_it_began_is_not_cut_off(board: Board, spoke: float | None) -> None:
+    """Its start was an answer. A parent that cannot see its children, or is dead, has said nothing since."""
+    run = live(concurrency_policy="FORBID")
+    dog = Watchdog()
+    dog._place = place = Place(board, 0)
+    run.take_place(place)
+    if spoke is not None:
+        board.say_pulses(stamped=boot_seconds() - spoke, renewed=boot_seconds() - spoke)
+    for second in range(-60, 2):  # the process has been awake for long
+        dog.look(run.began + second)
+    dog._runs = {run.id: run}
+    dog.look(run.began + 2)
+    assert run.stop is None
+    wait_for(lambda: dog.silent_seconds(time.monotonic()) < patience_seconds(), 10, "nobody was heard")
+    dog.release(run)
+
+
+def test_a_suspended_machine_is_not_taken_for_an_outage(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child looks first after that: its parent comes to it in a moment."""
+    run = live(concurrency_policy="FORBID")
+    run.began -= 100
+    dog = Watchdog()
+    dog._place = place = Place(board, 0)
+    dog._runs = {run.id: run}
+    run.take_place(place)
+    for asks in (dog._heart, dog._renewal):
+        asks._companion._thread = threading.current_thread()
+    now = time.monotonic()
+    for second in range(60):
+        board.say_pulses(stamped=boot_seconds(), renewed=boot_seconds())
+        dog.look(now - 60 + second)
+    present = boot_seconds()
+    for module in (boards, watchdogs):
+        monkeypatch.setattr(module, "boot_seconds", lambda: present + 3600)
+    dog.look(now)
+    assert run.stop is None
+    for second in range(30):
+        dog.look(now + second)
+    assert run.stop is Stop.LOST
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_where_nobody_beats_outside_a_run_may_be_silent_for_longer(
+    board: Board, monkeypatch: pytest.MonkeyPatch, looks: bool
+) -> None:
+    """A prefork child is one of those until its parent looks at the board."""
+    monkeypatch.setattr(executor, "own_place", lambda: Place(board, 0))
+    if looks:
+        Pacemaker(board).look(time.monotonic())
+    assert executor._allowed_silence() == (None if looks else get_settings().unguarded_orphan_seconds)
