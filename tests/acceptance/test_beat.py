@@ -75,7 +75,7 @@ def test_sigterm_ends_a_busy_beat_within_two_seconds(stack: Stack):
 def test_the_static_schedule_fires_once_with_two_beats(make_stack):
     """Entries of beat_schedule become routines, are marked as the code's, and fire once."""
     schedule = {"every second": {"task": TASK, "schedule": 1.0}}
-    stack = make_stack(settings={"CELERY_BEAT_SCHEDULE": schedule})
+    stack = make_stack(settings={"CELERY_BEAT_SCHEDULE": schedule, "CELERY_RESULT_EXPIRES": 86_400})
     stack.beat()
     stack.beat()
     stack.wait_until(lambda: dispatched("every second") >= 3, 30, "the entry fires")
