@@ -62,9 +62,24 @@ def _fire_oneshot(due: Due, now: datetime) -> Firing:
     """A one-shot is an extra fire: the schedule goes on from the same anchor as if it had not been."""
     fire = (Fire(slot=due.next_slot, missed=False),)
     baseline = plan_next(replace(due.plan, hint_next_at=None), now, due.last_slot)
-    # Where the schedule has a slot at that very moment, the one fire stands for both.
-    last_slot = due.next_slot if baseline.next_run_at == due.next_slot else due.last_slot
-    return _planned(due, now, fire=fire, skipped=(), last_slot=last_slot)
+    if baseline.next_run_at != due.next_slot:
+        return _planned(due, now, fire=fire, skipped=(), last_slot=due.last_slot)
+    # The schedule, or an interval that was hinted, has that very moment too: the one fire stands for both.
+    passed = _passed_over(due)
+    if passed is not None and passed.truncated:
+        return _left_for_the_next_claim(due, passed)
+    return _planned(due, now, fire=fire, skipped=_superseded(passed), last_slot=due.next_slot)
+
+
+def _passed_over(due: Due) -> Span | None:
+    """The cron's own slots before the moment that a hint or a clamp has chosen: nobody will fire them."""
+    if not isinstance(due.plan.trigger, CronTrigger):
+        return None
+    return count_between(due.plan.trigger, due.last_slot, due.next_slot - INSTANT)
+
+
+def _superseded(passed: Span | None) -> tuple[Skipped, ...]:
+    return () if passed is None else (Skipped(span=passed, reason=Reason.SUPERSEDED),)
 
 
 def _following_trigger(due: Due, now: datetime) -> Trigger:
@@ -98,10 +113,10 @@ def _fire_moved_cron(due: Due, now: datetime) -> Firing:
 
     Moments that the hint or the clamp would have chosen since then were never planned: it restarts from now.
     """
-    passed = count_between(due.plan.trigger, due.last_slot, due.next_slot - INSTANT)
-    skipped: tuple[Skipped, ...] = () if passed is None else (Skipped(span=passed, reason=Reason.SUPERSEDED),)
+    passed = _passed_over(due)
     if passed is not None and passed.truncated:
-        return _left_for_the_next_claim(due, skipped, passed.last)
+        return _left_for_the_next_claim(due, passed)
+    skipped = _superseded(passed)
     boundary = now - timedelta(milliseconds=due.rule.grace_ms)
     missed = due.next_slot < boundary
     fire = () if missed and due.rule.keep == 0 else (Fire(slot=due.next_slot, missed=missed),)
@@ -117,12 +132,12 @@ def _fire_moved_cron(due: Due, now: datetime) -> Firing:
     return _planned(due, now, fire=fire, skipped=skipped, last_slot=last_slot)
 
 
-def _left_for_the_next_claim(due: Due, skipped: tuple[Skipped, ...], last_slot: datetime) -> Firing:
+def _left_for_the_next_claim(due: Due, passed: Span) -> Firing:
     """More slots were passed over than one claim counts: only those are accounted for, and the moment stays due."""
     return Firing(
         fire=(),
-        skipped=skipped,
-        last_slot=last_slot,
+        skipped=_superseded(passed),
+        last_slot=passed.last,
         next_slot=due.next_slot,
         next_run_at=due.next_slot,
         source=due.source,

@@ -158,11 +158,30 @@ def test_more_superseded_slots_than_one_claim_counts_are_counted_by_the_next():
 
 
 def test_a_one_shot_on_a_slot_of_the_schedule_stands_for_both():
-    """One fire, and the schedule goes on after it."""
-    hinted = replace(MINUTELY, hint_next_at=NOON + MINUTE, hint_expires_at=NOON + HOUR)
-    firing = decide_firing(due(hinted, Source.HINT_ONESHOT), NOON + MINUTE)
-    assert slots(firing) == [NOON + MINUTE]
-    assert (firing.last_slot, firing.next_slot) == (NOON + MINUTE, NOON + 2 * MINUTE)
+    """One fire, and the schedule goes on after it, by cron and by interval."""
+    for plan in (MINUTELY, EVERY_MINUTE):
+        hinted = replace(plan, hint_next_at=NOON + MINUTE, hint_expires_at=NOON + HOUR)
+        firing = decide_firing(due(hinted, Source.HINT_ONESHOT), NOON + MINUTE)
+        assert (slots(firing), firing.skipped) == ([NOON + MINUTE], ())
+        assert (firing.last_slot, firing.next_slot) == (NOON + MINUTE, NOON + 2 * MINUTE)
+
+
+def test_a_one_shot_at_the_moment_of_a_hinted_interval_loses_no_slot_of_the_cron():
+    """Both hints have that moment: one fire stands for them, and the cron's slots before it are superseded."""
+    at = NOON + 10 * MINUTE
+    both = replace(MINUTELY, hint_next_at=at, hint_interval_ms=600_000, hint_expires_at=NOON + HOUR)
+    firing = decide_firing(due(both, Source.HINT_ONESHOT, after=10 * MINUTE), at)
+    assert (slots(firing), skips(firing)) == ([at], [(Reason.SUPERSEDED, 9)])
+    assert (firing.last_slot, firing.next_slot, firing.uses_up_oneshot) == (at, at + 10 * MINUTE, True)
+
+
+def test_two_hints_for_one_moment_behind_more_slots_than_one_claim_counts():
+    """The moment waits for the claim that has counted the last of them."""
+    hours = 7 * HOUR
+    both = replace(SECONDLY, hint_next_at=NOON + hours, hint_interval_ms=25_200_000, hint_expires_at=NOON + 24 * HOUR)
+    firing = decide_firing(due(both, Source.HINT_ONESHOT, after=hours), NOON + hours)
+    assert (firing.fire, skips(firing)) == ((), [(Reason.SUPERSEDED, 10_000)])
+    assert (firing.next_slot, firing.source) == (NOON + hours, Source.HINT_ONESHOT)
 
 
 def test_a_clamped_cron_that_was_missed_is_accounted_for():
