@@ -8,6 +8,7 @@ set -m # each line is a process group of its own, so that an interrupt reaches a
 BIN=${BIN:-.venv/bin}
 OUT=$(mktemp -d)
 PYTEST="$BIN/pytest -q -p no:cacheprovider" # several at once would write one cache
+THOUSANDS=tests/unit/core/test_cron_against_cronsim.py # of schedules: counting their branches would double their time
 lines=()
 
 port_answers() {
@@ -86,8 +87,9 @@ with_processes() {
 }
 
 in_process() {
-    part "core, every branch" $PYTEST -n 2 --dist worksteal tests/unit/core --cov=routines_app.core --cov-branch \
-        --cov-report=term-missing:skip-covered --cov-fail-under=100
+    part "core, every branch" $PYTEST -n 2 --dist worksteal tests/unit/core --ignore "$THOUSANDS" \
+        --cov=routines_app.core --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
+    part "cron, by another's opinion" $PYTEST -n 2 --dist worksteal "$THOUSANDS"
     part "everything else, on PostgreSQL" $PYTEST -n 2 --dist loadscope tests \
         --ignore tests/acceptance --ignore tests/unit/core
     part "storage and protocol, on SQLite" env ROUTINES_TEST_DATABASE=sqlite \

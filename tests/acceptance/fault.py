@@ -15,6 +15,11 @@ from tests.processes import stretched
 NOTE = "tests.acceptance.tasks.note"
 SLEEPY = "tests.acceptance.tasks.sleepy"
 
+# Everything that waits for silence is three times as impatient as usual. That a dead worker's run is tried again within
+# the promised 40 s is shown with the usual settings once, by fault 8.
+IMPATIENT = {"LEASE_SECONDS": 10, "HEARTBEAT_SECONDS": 3, "ORPHAN_SECONDS": 8}
+IMPATIENT_RECOVERY_SECONDS = 15
+
 
 class Fault:
     """One fault test: what it measured goes to the end of the test run's report."""

@@ -13,7 +13,8 @@ import pytest
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Node, Role, RoutineRun
-from tests.acceptance.fault import Fault
+from tests.acceptance.conftest import StackFactory
+from tests.acceptance.fault import IMPATIENT, IMPATIENT_RECOVERY_SECONDS, Fault
 from tests.acceptance.ringing import Rung, ring, routine
 from tests.acceptance.stack import Body, Stack
 
@@ -63,9 +64,18 @@ def test_fault_07_a_killed_child_is_seen_as_fast_after_the_broker_was_away(stack
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", ["ALLOW", "FORBID"])
-def test_fault_08_a_killed_worker_is_found_and_its_run_retried(stack: Stack, fault: Fault, policy: str) -> None:
+@pytest.mark.parametrize(
+    ("policy", "patience", "within"),
+    [
+        pytest.param("FORBID", {}, 40, id="FORBID"),
+        pytest.param("ALLOW", IMPATIENT, IMPATIENT_RECOVERY_SECONDS, id="ALLOW"),
+    ],
+)
+def test_fault_08_a_killed_worker_is_found_and_its_run_retried(
+    make_stack: StackFactory, fault: Fault, policy: str, patience: dict[str, int], within: int
+) -> None:
     """Rows 8 and 22: orphaned, the lease free, and a new attempt running within 40 s."""
+    stack = make_stack(settings={"ROUTINES": patience})
     stack.beat()
     worker = stack.worker()
     run = ring(routine("orphan", task=SLEEPY, kwargs={"seconds": 60}, concurrency_policy=policy))
@@ -75,7 +85,7 @@ def test_fault_08_a_killed_worker_is_found_and_its_run_retried(stack: Stack, fau
     stack.worker()
     second = body_of(stack, "orphan", 2, seconds=60)
     took = second.started - killed_at
-    fault.recovered(took, 40, f"8: a killed worker's run is tried again ({policy})")
+    fault.recovered(took, within, f"8: a killed worker's run is tried again ({policy})")
     run.refresh()
     assert (run.row.status, run.row.reason) == (RunStatus.FAILED, Reason.ORPHANED)
     assert second.attempt == 2
@@ -93,8 +103,9 @@ def test_fault_09_a_message_that_was_lost_before_the_start_goes_back(stack: Stac
 
 
 @pytest.mark.slow
-def test_fault_10_a_frozen_child_that_wakes_up_records_nothing(stack: Stack, fault: Fault) -> None:
+def test_fault_10_a_frozen_child_that_wakes_up_records_nothing(make_stack: StackFactory, fault: Fault) -> None:
     """Row 10: a new attempt ran meanwhile, and the old body finds that it has lost its row."""
+    stack = make_stack(settings={"ROUTINES": IMPATIENT})
     stack.beat()
     worker = stack.worker(concurrency=2)
     run = ring(routine("frozen", task=SLEEPY, kwargs={"seconds": 45}, concurrency_policy="FORBID", max_attempts=2))
@@ -102,7 +113,7 @@ def test_fault_10_a_frozen_child_that_wakes_up_records_nothing(stack: Stack, fau
     os.kill(first.pid, signal.SIGSTOP)
     frozen_at = time.monotonic()
     second = body_of(stack, "frozen", 2, seconds=60)
-    fault.recovered(second.started - frozen_at, 60, "10: a frozen child's run is tried again")
+    fault.recovered(second.started - frozen_at, IMPATIENT_RECOVERY_SECONDS, "10: a frozen child's run is tried again")
     assert (first.fence, second.fence) == (1, 2)
     os.kill(first.pid, signal.SIGCONT)
     stack.wait_until(lambda: stack.bodies("frozen")[0].ended, 20, "the old body was not interrupted")
@@ -212,8 +223,9 @@ def test_fault_19_a_task_that_eats_all_memory_fails_alone(stack: Stack, fault: F
 
 
 @pytest.mark.slow
-def test_fault_29_two_reconcilers_make_one_retry(stack: Stack, fault: Fault) -> None:
+def test_fault_29_two_reconcilers_make_one_retry(make_stack: StackFactory, fault: Fault) -> None:
     """Row 29: both beats see the orphan, one compare-and-set wins."""
+    stack = make_stack(settings={"ROUTINES": IMPATIENT})
     stack.beat()
     stack.beat()
     worker = stack.worker()
@@ -222,6 +234,6 @@ def test_fault_29_two_reconcilers_make_one_retry(stack: Stack, fault: Fault) -> 
     worker.kill9()
     killed_at = time.monotonic()
     row = ended(stack, run, 45)
-    fault.recovered(time.monotonic() - killed_at, 40, "29: two beats have found one orphan")
+    fault.recovered(time.monotonic() - killed_at, IMPATIENT_RECOVERY_SECONDS, "29: two beats have found one orphan")
     assert row.reason == Reason.ORPHANED
     assert len(run.retries()) == 1

@@ -10,7 +10,7 @@ import pytest
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
 from tests.acceptance.conftest import StackFactory
-from tests.acceptance.fault import Fault
+from tests.acceptance.fault import IMPATIENT, IMPATIENT_RECOVERY_SECONDS, Fault
 from tests.acceptance.ringing import ring, routine
 from tests.acceptance.stack import Stack
 from tests.processes import knocks
@@ -72,7 +72,7 @@ def test_fault_16_a_run_that_ends_while_the_database_is_away_is_recorded_afterwa
 @pytest.mark.slow
 def test_fault_16_a_success_that_could_not_be_recorded_is_no_success(make_stack: StackFactory, fault: Fault) -> None:
     """Row 16: the worker died before it could write; the run is orphaned and tried again."""
-    stack = make_stack(own_postgres=True)
+    stack = make_stack(own_postgres=True, settings={"ROUTINES": IMPATIENT})
     worker = stack.worker()
     run = ring(routine("unheard", task=SLEEPY, kwargs={"seconds": 2}))
     stack.wait_until(lambda: stack.bodies("unheard"), 15, "it did not start")
@@ -84,7 +84,9 @@ def test_fault_16_a_success_that_could_not_be_recorded_is_no_success(make_stack:
     stack.beat()
     back_at = time.monotonic()
     stack.wait_until(lambda: run.refresh() == RunStatus.FAILED, 60, "the run was not found")
-    fault.recovered(time.monotonic() - back_at, 60, "16: a success that nobody recorded is found to be none")
+    fault.recovered(
+        time.monotonic() - back_at, IMPATIENT_RECOVERY_SECONDS, "16: a success that nobody recorded is found to be none"
+    )
     assert run.row.reason == Reason.ORPHANED
     assert [retry.attempt for retry in run.retries()] == [2]
     assert not RoutineRun.objects.filter(status=RunStatus.SUCCESS).exists()

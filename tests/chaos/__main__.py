@@ -17,23 +17,18 @@ import django
 django.setup()
 
 import tests.acceptance.app  # noqa: E402, F401 - becomes Celery's current app
+from tests.acceptance.fault import IMPATIENT  # noqa: E402
 from tests.acceptance.stack import Stack  # noqa: E402
 from tests.chaos.conduct import judge_audit, judge_conduct  # noqa: E402
 from tests.chaos.fleet import create_fleet  # noqa: E402
 from tests.chaos.nemesis import BEATS, GROUPS, WORKERS, Nemesis  # noqa: E402
 from tests.chaos.settling import settle  # noqa: E402
 from tests.oracle import judge  # noqa: E402
+from tests.oracle.story import stories  # noqa: E402
 
 ROUTINES = 500
-# Everything that waits for silence is three times as impatient as usual: more happens in a minute.
-IMPATIENT = {
-    "LEASE_SECONDS": 10,
-    "HEARTBEAT_SECONDS": 3,
-    "ORPHAN_SECONDS": 8,
-    "REPLACE_GRACE_SECONDS": 8,
-    "STOP_GRACE_SECONDS": 2,
-    "NODE_SECONDS": 10,
-}
+# More happens in a minute.
+HASTY = IMPATIENT | {"REPLACE_GRACE_SECONDS": 8, "STOP_GRACE_SECONDS": 2, "NODE_SECONDS": 10}
 
 
 def main() -> int:
@@ -41,7 +36,7 @@ def main() -> int:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="routines-chaos-") as directory:
         settings = {
-            "ROUTINES": IMPATIENT,
+            "ROUTINES": HASTY,
             "CELERY_TASK_ROUTES": ["tests.chaos.router.route"],
             "CELERY_BROKER_CHANNEL_ERROR_RETRY": True,  # as the README says: Redis will be out of memory
         }
@@ -90,6 +85,7 @@ def run(stack: Stack, options: argparse.Namespace, began: float) -> int:
     for line in wrong:
         print(line)
     if not verdict.balances or wrong:
+        print(stories(verdict))
         print(stack.logs())
         return 1
     return 0
