@@ -36,7 +36,12 @@ def taken_for_dead(nemesis: Nemesis) -> list[str]:
         if body.how == "returned" and body.pid not in nemesis.frozen
     }
     dead = RoutineRun.objects.filter(routine__name__in=GIL_HOLDERS, reason__in=["orphaned", "worker_lost"])
-    return [f"{run.routine.name} {run.id}" for run in dead.select_related("routine") if str(run.id) in returned]
+    return [
+        f"{run.routine.name} {run.id} ({run.reason}) on {run.worker}: started {run.started_at:%T.%f},"
+        f" last heartbeat {run.heartbeat_at:%T.%f}, ended {run.completed_at:%T.%f}"
+        for run in dead.select_related("routine")
+        if str(run.id) in returned
+    ]
 
 
 def judge_audit(minutes: float) -> list[str]:

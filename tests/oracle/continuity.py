@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from tests.oracle.coverage import HINTED
 from tests.oracle.facts import UNPLANNED, Change, History, Run
 from tests.oracle.verdict import Verdict
 
-# Slots that nobody announced: cron slots that a hint or a clamp went past, found only afterwards.
-UNANNOUNCED = frozenset({"superseded"})
 # Changes that do not take a due slot away: a claim, or the end of the pause, will account for it.
 STAYS_DUE = frozenset({"paused", "parked", "hinted", "hints_cleared", "reset"})
 
@@ -35,8 +32,7 @@ def check_continuity(history: History, until: datetime, verdict: Verdict) -> Non
     announced = {run.next_planned_for for run in history.scheduled} | {change.next_slot for change in changes}
     for slot in sorted(by_slot.keys() - announced):
         run = by_slot[slot]
-        passed_over = run.status == "SKIPPED" and run.source in HINTED
-        if run.reason not in UNANNOUNCED and not passed_over:
+        if not run.is_passed_over:
             verdict.unexpected.append(f"{history.name}: nobody had planned {slot} ({run.status} {run.reason})")
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from datetime import datetime
 
-from tests.oracle.facts import History, Run
+from tests.oracle.facts import HINTED, History, Run
 from tests.oracle.schedule import Segment, interval_slots, moment, segments
 from tests.oracle.verdict import Verdict
 
 ACCOUNTED = frozenset({"baseline-cron", "baseline-interval", "ended", "archived", "manual"})
-HINTED = frozenset({"hint-oneshot", "hint-interval", "clamped-min", "clamped-max"})
 
 
 def check_coverage(history: History, until: datetime, verdict: Verdict) -> None:

@@ -15,6 +15,8 @@ from routines_app.models import Pool, Routine, RoutineRun, RoutineState, Schedul
 
 # Changes that leave the plan alone: the pointer to the next slot does not move with them.
 UNPLANNED = frozenset({"lease_released", "deleted"})
+# Moments that are none of the schedule's own: a hint or a clamp chose them.
+HINTED = frozenset({"hint-oneshot", "hint-interval", "clamped-min", "clamped-max"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +53,11 @@ class Run:
     @property
     def last(self) -> datetime:
         return self.scheduled_until or self.scheduled_for
+
+    @property
+    def is_passed_over(self) -> bool:
+        """It stands for cron slots that a hint, a clamp or a change went past: nobody had planned them."""
+        return self.reason == "superseded" or (self.status == "SKIPPED" and self.source in HINTED)
 
     @property
     def active(self) -> bool:

@@ -92,7 +92,7 @@ def effective_at(history: History, change: Change) -> datetime:
     planned = {other.next_slot for other in history.changes if other.id > change.id} | {change.next_slot}
     first = min((slot for slot in planned if slot is not None and slot > change.at), default=None)
     early = change.at
-    by_slot = {run.scheduled_for: run for run in history.scheduled}
+    by_slot = {run.scheduled_for: run for run in history.scheduled if not run.is_passed_over}
     for slot in sorted(slot for slot in by_slot if slot > change.at):
         if slot in planned or (first is not None and slot >= first):
             break

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from routines_app import service
 from routines_app.models import Pool, RoutineRun
 from tests.integration.conftest import Hours
 from tests.oracle import Verdict, judge
@@ -54,6 +55,16 @@ def test_it_is_content_with_a_ledger_that_balances(hourful: Hours) -> None:
     verdict = judged(hourful)
     assert verdict.balances, verdict.page()
     assert verdict.fired == RoutineRun.objects.count() == 10 + 13
+
+
+def test_slots_that_a_clamp_passes_over_after_an_edit_are_no_early_claims(hours: Hours) -> None:
+    """Their rows lie between the change and what it has planned, as those of a beat with its clock ahead would."""
+    hours.make("clamped", cron="*/10 * * * * *", min_interval_ms=25_000)
+    hours.pass_by(seconds=96, every=1)
+    service.update_routine("clamped", cron="*/20 * * * * *")
+    hours.pass_by(minutes=3, every=1)
+    verdict = judged(hours)
+    assert verdict.balances, verdict.page()
 
 
 @pytest.mark.parametrize("name", ["cron", "interval"])
