@@ -120,7 +120,7 @@ class Nemesis(People):
         beat.terminate()
         self.attendance.end(beat.pid)
         try:
-            code = beat.wait(stretched(LEAVE_SECONDS))
+            code = beat.wait(LEAVE_SECONDS)
         except subprocess.TimeoutExpired:
             code = None
             beat.kill9()
