@@ -22,7 +22,6 @@ from tests.chaos.attendance import Attendance
 from tests.chaos.people import People
 from tests.chaos.router import HARMS
 from tests.chaos.stranger import ROWS, Stranger
-from tests.processes import stretched
 
 BEATS, WORKERS, CHILDREN = 3, 3, 2
 STEPS = (-3600, -90, 90, 3600)  # seconds
