@@ -98,7 +98,7 @@ in_process() {
 
 # By itself: three beats and three workers that are killed all the time leave no core to tests that measure time.
 by_itself() {
-    part "chaos, two minutes" "$BIN/python" -m tests.chaos --minutes 2 --seed 7
+    part "chaos, a minute and a half" "$BIN/python" -m tests.chaos --minutes 1.5 --routines 250 --seed 7
 }
 
 run_lines with_processes in_process
