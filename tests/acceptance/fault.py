@@ -18,7 +18,7 @@ SLEEPY = "tests.acceptance.tasks.sleepy"
 # Everything that waits for silence is three times as impatient as usual. That a dead worker's run is tried again within
 # the promised 40 s is shown with the usual settings once, by fault 8.
 IMPATIENT = {"LEASE_SECONDS": 10, "HEARTBEAT_SECONDS": 3, "ORPHAN_SECONDS": 8}
-IMPATIENT_RECOVERY_SECONDS = 15
+IMPATIENT_RECOVERY_SECONDS = 20
 
 
 class Fault:
