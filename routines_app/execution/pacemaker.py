@@ -44,6 +44,7 @@ ROUND_SECONDS = 0.5
 OLD_ENOUGH_SECONDS = 1.0  # shorter runs need no heart: their start has just stamped them
 HEAD_START_SECONDS = 2.0  # for the watchdog beside a body that can be ended from inside
 STOPPING_SECONDS = 1.0
+GONE = "X"
 NOT_ALIVE = "TtZXx"  # states of a process that does not run on by itself: stopped, traced, dead
 
 
@@ -174,7 +175,7 @@ def process_state(pid: int) -> tuple[str, int]:
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return "X", 0
+        return GONE, 0
     state, parent = text.rpartition(")")[2].split()[:2]  # its name comes before, in parentheses, and may hold anything
     return state, int(parent)
 
@@ -182,6 +183,10 @@ def process_state(pid: int) -> tuple[str, int]:
 @signals.worker_ready.connect(weak=False)
 def set_pace(sender: Any = None, **_: Any) -> None:
     """Where there are children, and a way to see whether they are stopped; elsewhere each looks after itself."""
+    if not isinstance(getattr(sender, "pool", None), TaskPool):
+        return
     shared = board()
-    if shared is not None and isinstance(getattr(sender, "pool", None), TaskPool) and process_state(os.getpid())[1]:
+    if shared is not None and process_state(os.getpid())[0] != GONE:
         Pacemaker(shared).start()
+    else:
+        logger.warning("without /proc nobody beats for this worker's children: each beats beside its own body")

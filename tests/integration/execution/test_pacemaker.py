@@ -7,9 +7,11 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from celery.concurrency import prefork, thread
 from django.db import transaction
 from django.utils import timezone
 
@@ -18,6 +20,7 @@ from routines_app.coordination import leases
 from routines_app.core.words import Reason, RunStatus
 from routines_app.execution import board as boards
 from routines_app.execution import executor
+from routines_app.execution import pacemaker as pacemakers
 from routines_app.execution import watchdog as watchdogs
 from routines_app.execution.board import Board, Place, boot_seconds, patience_seconds
 from routines_app.execution.live import LiveRun
@@ -270,3 +273,31 @@ def test_where_nobody_beats_outside_a_run_may_be_silent_for_longer(
     if looks:
         Pacemaker(board).look(time.monotonic())
     assert executor._allowed_silence() == (None if looks else get_settings().unguarded_orphan_seconds)
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "paced", "said"),
+    [
+        pytest.param("prefork", ("S", 7), True, False, id="prefork"),
+        pytest.param("prefork", ("S", 0), True, False, id="the first process of a container, which has no parent"),
+        pytest.param("prefork", ("X", 0), False, True, id="no /proc"),
+        pytest.param("threads", ("S", 7), False, False, id="threads"),
+    ],
+)
+def test_a_prefork_worker_that_sees_its_children_has_a_pacemaker(
+    board: Board,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    kind: str,
+    state: tuple[str, int],
+    paced: bool,
+    said: bool,
+) -> None:
+    """One that does not see them says so."""
+    started: list[Pacemaker] = []
+    pool = prefork.TaskPool if kind == "prefork" else thread.TaskPool
+    monkeypatch.setattr(boards, "_board", board)
+    monkeypatch.setattr(pacemakers, "process_state", lambda _: state)
+    monkeypatch.setattr(Pacemaker, "start", lambda pacemaker: started.append(pacemaker))
+    pacemakers.set_pace(SimpleNamespace(pool=object.__new__(pool)))
+    assert (bool(started), "nobody beats" in caplog.text) == (paced, said)
