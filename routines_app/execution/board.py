@@ -2,45 +2,36 @@
 
 A child writes which run it executes, and its parent tells the ledger that this run lives: a body that holds the
 interpreter's lock silences every thread beside it, but not the parent. The parent writes when it last did so, and which
-run it was asked to stop. Each field has one writer. A reader may meet a half-written line: it reads twice, and
-takes only what was the same both times.
+run it was asked to stop. Each field has one writer.
+
+The memory is words of 8 bytes, each of them written by one store and read by one load: what is read there was written
+so. (`struct.pack_into` would not do: it fills its place with zeros first.) A line has several words, and a reader may
+meet it half-written: it reads twice, and takes only what was the same both times.
 """
 
 from __future__ import annotations
 
-import math
 import mmap
-import os
 import struct
-import time
 from dataclasses import dataclass
 from uuid import UUID
 
-from billiard.process import current_process
 from celery import signals
 
-from routines_app.conf import get_settings
 from routines_app.execution.stops import Stop
 
 PLACES = 512  # a child beyond these looks after itself
 STOPS = list(Stop)
 
-# Native: each number is one store and one load, never half of two.
-_PULSES = struct.Struct("@dd")  # when the parent last stamped, and last renewed: nothing was owed to any child then
-_PID = struct.Struct("@q")
-_DEADLINE = struct.Struct("@d")
-# pid, run, routine of an exclusive run, fence, began, deadline, whether in its body
-_LINE = struct.Struct("@q16sqqddq")
-_STOP = struct.Struct("@q16s")  # a number of STOPS, from 1 on, and the run that it is meant for
-_DEADLINE_AT, _IN_BODY_AT = 48, 56
-_PLACE_BYTES = _LINE.size + _STOP.size
+# Words: first the pulses, when the parent last stamped and last renewed, then a line for each place.
+_STAMPED, _RENEWED, _PULSES = range(3)
+# The line that a child writes: whole numbers, then two moments. A run's id takes two words.
+_PID, _RUN, _, _ROUTINE, _FENCE, _IN_BODY, _BEGAN, _DEADLINE, _LINE = range(9)
+# And what its parent writes behind that: a number of STOPS, from 1 on, and the run that it is meant for.
+_STOP, _STOP_RUN, _, _PLACE = range(_LINE, _LINE + 4)
+_WORD_BYTES = 8
 _NONE = -1
 _READS = 3  # a child that changes one number of its line at this moment says nothing else than before
-
-
-def boot_seconds() -> float:
-    """A clock that nobody steps, that counts a suspended machine's time, and that all processes share."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +54,15 @@ class Board:
     """One for each worker, made before its pool is forked."""
 
     def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, _PULSES.size + PLACES * _PLACE_BYTES)
+        memory = memoryview(mmap.mmap(-1, (_PULSES + PLACES * _PLACE) * _WORD_BYTES))
+        self._numbers, self._moments = memory.cast("q"), memory.cast("d")
 
     # The parent's side
 
     def say_pulses(self, *, stamped: float, renewed: float) -> None:
-        """Nothing was owed to any child at these moments, by `boot_seconds`."""
-        _PULSES.pack_into(self._memory, 0, stamped, renewed)
+        """Nothing was owed to any child at these moments, by `steady_seconds`."""
+        self._moments[_STAMPED] = stamped
+        self._moments[_RENEWED] = renewed
 
     def lines(self) -> list[Line]:
         found = (self.line(place) for place in range(PLACES) if self._pid(place))
@@ -80,13 +73,13 @@ class Board:
         seen = self._read(place)
         if seen is None:
             return None
-        pid, run, routine, fence, began, deadline, in_body = _LINE.unpack(seen)
+        (pid, *run, routine, fence, in_body), (began, deadline) = seen
         if not pid:
             return None
         return Line(
             place=place,
             pid=pid,
-            run_id=UUID(bytes=run),
+            run_id=_of_words(run),
             routine_id=routine or None,
             fence=None if fence == _NONE else fence,
             began=began,
@@ -94,40 +87,45 @@ class Board:
             in_body=bool(in_body),
         )
 
-    def _read(self, place: int) -> bytes | None:
+    def _read(self, place: int) -> tuple[list[int], list[float]] | None:
         for _ in range(_READS):
-            seen = self._memory[_at(place) : _at(place) + _LINE.size]
-            if seen == self._memory[_at(place) : _at(place) + _LINE.size]:
+            seen = self._read_once(_at(place))
+            if seen == self._read_once(_at(place)):
                 return seen
         return None
 
+    def _read_once(self, at: int) -> tuple[list[int], list[float]]:
+        return list(self._numbers[at : at + _BEGAN]), list(self._moments[at + _BEGAN : at + _LINE])
+
     def ask_to_stop(self, line: Line, stop: Stop) -> None:
         """Meant for this run alone: the child may be at its next one."""
-        at = _at(line.place) + _LINE.size
-        _PID.pack_into(self._memory, at, 0)
-        _STOP.pack_into(self._memory, at, 0, line.run_id.bytes)
-        _PID.pack_into(self._memory, at, 1 + STOPS.index(stop))
+        at = _at(line.place)
+        self._numbers[at + _STOP] = 0
+        self._write_run(at + _STOP_RUN, line.run_id)
+        self._numbers[at + _STOP] = 1 + STOPS.index(stop)
 
     def _pid(self, place: int) -> int:
-        return int(_PID.unpack_from(self._memory, _at(place))[0])
+        return self._numbers[_at(place) + _PID]
 
     # A child's side
 
     def pulses(self) -> tuple[float, float]:
-        stamped, renewed = _PULSES.unpack_from(self._memory, 0)
-        return stamped, renewed
+        return self._moments[_STAMPED], self._moments[_RENEWED]
 
     def write(self, line: Line) -> None:
         """The process id goes last: without it the rest is not read."""
         at = _at(line.place)
         self.wipe(line.place)
-        exclusive, fence = line.routine_id or 0, _NONE if line.fence is None else line.fence
-        fields = (line.run_id.bytes, exclusive, fence, line.began, line.deadline, int(line.in_body))
-        _LINE.pack_into(self._memory, at, 0, *fields)
-        _PID.pack_into(self._memory, at, line.pid)
+        self._write_run(at + _RUN, line.run_id)
+        self._numbers[at + _ROUTINE] = line.routine_id or 0
+        self._numbers[at + _FENCE] = _NONE if line.fence is None else line.fence
+        self._numbers[at + _IN_BODY] = line.in_body
+        self._moments[at + _BEGAN] = line.began
+        self._moments[at + _DEADLINE] = line.deadline
+        self._numbers[at + _PID] = line.pid
 
     def wipe(self, place: int) -> None:
-        _PID.pack_into(self._memory, _at(place), 0)
+        self._numbers[_at(place) + _PID] = 0
 
     def wipe_all_of(self, pid: int) -> None:
         """A process id can come again: what its last owner has left must not be taken for ours."""
@@ -136,86 +134,34 @@ class Board:
                 self.wipe(place)
 
     def set_in_body(self, place: int, in_body: bool) -> None:
-        _PID.pack_into(self._memory, _at(place) + _IN_BODY_AT, int(in_body))
+        self._numbers[_at(place) + _IN_BODY] = in_body
 
     def set_deadline(self, place: int, deadline: float) -> None:
-        _DEADLINE.pack_into(self._memory, _at(place) + _DEADLINE_AT, deadline)
+        self._moments[_at(place) + _DEADLINE] = deadline
 
     def asked_to_stop(self, place: int, run_id: UUID) -> Stop | None:
-        number, run = _STOP.unpack_from(self._memory, _at(place) + _LINE.size)
-        return STOPS[number - 1] if number and run == run_id.bytes else None
+        # The number after the run: it is 0 from before the run is written until what it is asked is there.
+        if self._read_run(_at(place) + _STOP_RUN) != run_id:
+            return None
+        number = self._numbers[_at(place) + _STOP]
+        return STOPS[number - 1] if number else None
+
+    def _write_run(self, at: int, run_id: UUID) -> None:
+        self._numbers[at], self._numbers[at + 1] = struct.unpack("@qq", run_id.bytes)
+
+    def _read_run(self, at: int) -> UUID:
+        return _of_words(list(self._numbers[at : at + 2]))
 
 
 def _at(place: int) -> int:
-    return _PULSES.size + place * _PLACE_BYTES
+    return _PULSES + place * _PLACE
 
 
-class Place:
-    """This child's own place on the board, and what its parent says there. Silent in a process that it forks."""
-
-    def __init__(self, board: Board, number: int) -> None:
-        self._board = board
-        self._number = number
-        self._pid = os.getpid()
-        board.wipe(number)
-        board.wipe_all_of(self._pid)
-
-    @property
-    def _ours(self) -> bool:
-        return os.getpid() == self._pid
-
-    def write(self, run_id: UUID, routine_id: int | None, fence: int | None, began: float, deadline: float) -> None:
-        line = Line(
-            place=self._number,
-            pid=self._pid,
-            run_id=run_id,
-            routine_id=routine_id,
-            fence=fence,
-            began=began,
-            deadline=deadline,
-            in_body=False,
-        )
-        if self._ours:
-            self._board.write(line)
-
-    def wipe(self) -> None:
-        if self._ours:
-            self._board.wipe(self._number)
-
-    def set_in_body(self, in_body: bool) -> None:
-        if self._ours:
-            self._board.set_in_body(self._number, in_body)
-
-    def ends_itself(self) -> None:
-        """The watchdog beside the body gets its turns: the parent need not kill."""
-        if self._ours:
-            self._board.set_deadline(self._number, math.inf)
-
-    def asked_to_stop(self, run_id: UUID) -> Stop | None:
-        return self._board.asked_to_stop(self._number, run_id)
-
-    @property
-    def is_looked_after(self) -> bool:
-        """Whether the parent has ever looked at the board: where it cannot see its children it does not."""
-        return self._board.pulses()[0] > 0
-
-    def unstamped_seconds(self) -> float:
-        """How long ago the parent last stamped all that it had to."""
-        return boot_seconds() - self._board.pulses()[0]
-
-    def unrenewed_seconds(self) -> float:
-        return boot_seconds() - self._board.pulses()[1]
-
-
-def patience_seconds() -> float:
-    """A parent that has been silent for longer is not waited for: early enough to not be called an orphan."""
-    settings = get_settings()
-    beat = settings.heartbeat_seconds
-    return min(1.5 * beat, (beat + settings.orphan_seconds) / 2)
+def _of_words(words: list[int]) -> UUID:
+    return UUID(bytes=struct.pack("@qq", *words))
 
 
 _board: Board | None = None
-_place: Place | None = None
 
 
 @signals.worker_init.connect(weak=False)
@@ -227,32 +173,3 @@ def put_up(**_: object) -> None:
 
 def board() -> Board | None:
     return _board
-
-
-def own_place() -> Place | None:
-    """In a child of a prefork pool its place; None elsewhere, and where a child did not inherit the board."""
-    global _place
-    if _place is None and _board is not None and _is_the_pools_own():
-        number = getattr(current_process(), "index", None)
-        if isinstance(number, int) and 0 <= number < PLACES:
-            _place = Place(_board, number)
-    return _place
-
-
-def _is_the_pools_own() -> bool:
-    """Not a process that a body has forked, which still goes by the name of the child that it was forked from."""
-    return getattr(current_process(), "_parent_pid", None) == os.getppid()
-
-
-@signals.worker_process_init.connect(weak=False)
-def take_over_place(**_: object) -> None:
-    """Before its first run: what the last child there has left must not be taken for a new one's of the same id."""
-    own_place()
-
-
-def _begin_anew() -> None:
-    global _place
-    _place = None
-
-
-os.register_at_fork(after_in_child=_begin_anew)

@@ -24,12 +24,12 @@ from django.db import DataError, Error, close_old_connections, connections
 
 from routines_app.conf import get_settings
 from routines_app.core.words import Reason
-from routines_app.execution.board import own_place
 from routines_app.execution.body import BodyEnd, bad_arguments, find_task, run_body, unknown_task
 from routines_app.execution.call import Call
 from routines_app.execution.heart import write_lines
 from routines_app.execution.interrupts import MainThreadInterrupter, interrupter, is_pool_child, shield
 from routines_app.execution.live import LiveRun
+from routines_app.execution.place import own_place
 from routines_app.execution.watchdog import watchdog
 from routines_app.protocol.end.finish import Finish, Lost, finish
 from routines_app.protocol.ledger.errors import Trouble, retrying_conflicts, trouble_of

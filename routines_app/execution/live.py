@@ -15,8 +15,8 @@ from typing import Any
 from uuid import UUID
 
 from routines_app.conf import get_settings
-from routines_app.execution.board import Place
 from routines_app.execution.interrupts import Interrupter
+from routines_app.execution.place import Place
 from routines_app.execution.stops import Stop
 from routines_app.protocol.end.finish import give_lease_back
 from routines_app.protocol.record.facts import RunFacts

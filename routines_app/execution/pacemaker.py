@@ -31,11 +31,12 @@ from routines_app.conf import get_settings
 from routines_app.coordination import leases
 from routines_app.core.words import Reason
 from routines_app.execution.background import in_background
-from routines_app.execution.board import Board, Line, board, boot_seconds
+from routines_app.execution.board import Board, Line, board
 from routines_app.execution.heart import Heart
 from routines_app.execution.renewal import Renewal
 from routines_app.execution.stops import Stop
 from routines_app.protocol.end.finish import close_run
+from routines_app.protocol.ledger.clock import steady_seconds
 from routines_app.protocol.record.outcome import failed
 
 logger = logging.getLogger(__name__)
@@ -115,7 +116,7 @@ class Pacemaker:
 
     def start(self) -> None:
         # Before the first message is read: from their first run on the children know that somebody beats for them.
-        self._board.say_pulses(stamped=boot_seconds(), renewed=boot_seconds())
+        self._board.say_pulses(stamped=steady_seconds(), renewed=steady_seconds())
         threading.Thread(target=self._work, name="routines-pacemaker", daemon=True).start()
 
     def runs(self) -> list[ChildRun]:
@@ -138,7 +139,7 @@ class Pacemaker:
             self._heart.ensure_beating(now)
         if any(run.exclusive for run in lasting):
             self._renewal.ensure_renewing(now)
-        present = boot_seconds()
+        present = steady_seconds()
         self._board.say_pulses(
             stamped=present - self._heart.unstamped_seconds(now), renewed=present - self._renewal.silent_seconds(now)
         )

@@ -21,14 +21,15 @@ from uuid import UUID
 
 from django.db import Error, connections
 
-from routines_app.execution.board import Place, boot_seconds, own_place, patience_seconds
 from routines_app.execution.body import stopped_outcome
 from routines_app.execution.companion import Companion
 from routines_app.execution.heart import Heart
 from routines_app.execution.live import LiveRun
+from routines_app.execution.place import Place, own_place, patience_seconds
 from routines_app.execution.renewal import Renewal
 from routines_app.execution.stops import Stop
 from routines_app.protocol.end.finish import finish, mark_overdue
+from routines_app.protocol.ledger.clock import steady_seconds
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ class Watchdog:
 
     def look(self, now: float) -> None:
         """One round over the running bodies."""
-        moment = boot_seconds()
+        moment = steady_seconds()
         if max(now - self._looked_at, moment - self._present_at) > HELD_UP_SECONDS:
             self._awake_since = now
         self._looked_at, self._present_at = now, moment

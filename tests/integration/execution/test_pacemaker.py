@@ -21,15 +21,18 @@ from routines_app.core.words import Reason, RunStatus
 from routines_app.execution import board as boards
 from routines_app.execution import executor
 from routines_app.execution import pacemaker as pacemakers
+from routines_app.execution import place as places
 from routines_app.execution import watchdog as watchdogs
-from routines_app.execution.board import Board, Place, boot_seconds, patience_seconds
+from routines_app.execution.board import Board
 from routines_app.execution.live import LiveRun
 from routines_app.execution.pacemaker import HEAD_START_SECONDS, ChildRun, Pacemaker, process_state
+from routines_app.execution.place import Place, patience_seconds
 from routines_app.execution.stops import Stop
 from routines_app.execution.watchdog import Watchdog
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.finish import close_run
 from routines_app.protocol.end.overlap import request_stop
+from routines_app.protocol.ledger.clock import steady_seconds
 from routines_app.protocol.record.outcome import failed
 from tests.integration.execution.test_heart import live
 from tests.processes import wait_for
@@ -205,7 +208,7 @@ def test_a_child_beats_by_itself_only_when_its_parent_is_silent(board: Board) ->
     dog._place = place = Place(board, 0)
     run.take_place(place)
     dog._runs = {run.id: run}
-    board.say_pulses(stamped=boot_seconds(), renewed=boot_seconds())
+    board.say_pulses(stamped=steady_seconds(), renewed=steady_seconds())
     dog.look(run.began + 2)
     assert (dog._heart.runs, dog._renewal.runs) == (False, False)
     run.set_progress({"done": 1})
@@ -213,7 +216,7 @@ def test_a_child_beats_by_itself_only_when_its_parent_is_silent(board: Board) ->
     assert (dog._heart.runs, dog._renewal.runs) == (True, False)
     wait_for(lambda: RoutineRun.objects.get(id=run.id).progress, 10, "its progress was not written")
     before = heartbeat(run)
-    silent = boot_seconds() - patience_seconds() - 1
+    silent = steady_seconds() - patience_seconds() - 1
     board.say_pulses(stamped=silent, renewed=silent)
     dog.look(run.began + 2)
     assert dog._renewal.runs
@@ -230,7 +233,7 @@ def test_a_run_whose_parent_was_silent_before_it_began_is_not_cut_off(board: Boa
     dog._place = place = Place(board, 0)
     run.take_place(place)
     if spoke is not None:
-        board.say_pulses(stamped=boot_seconds() - spoke, renewed=boot_seconds() - spoke)
+        board.say_pulses(stamped=steady_seconds() - spoke, renewed=steady_seconds() - spoke)
     for second in range(-60, 2):  # the process has been awake for long
         dog.look(run.began + second)
     dog._runs = {run.id: run}
@@ -252,11 +255,11 @@ def test_a_suspended_machine_is_not_taken_for_an_outage(board: Board, monkeypatc
         asks._companion._thread = threading.current_thread()
     now = time.monotonic()
     for second in range(60):
-        board.say_pulses(stamped=boot_seconds(), renewed=boot_seconds())
+        board.say_pulses(stamped=steady_seconds(), renewed=steady_seconds())
         dog.look(now - 60 + second)
-    present = boot_seconds()
-    for module in (boards, watchdogs):
-        monkeypatch.setattr(module, "boot_seconds", lambda: present + 3600)
+    present = steady_seconds()
+    for module in (places, watchdogs):
+        monkeypatch.setattr(module, "steady_seconds", lambda: present + 3600)
     dog.look(now)
     assert run.stop is None
     for second in range(30):
