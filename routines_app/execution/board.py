@@ -14,6 +14,7 @@ from __future__ import annotations
 import mmap
 import struct
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from celery import signals
@@ -23,8 +24,8 @@ from routines_app.execution.stops import Stop
 PLACES = 512  # a child beyond these looks after itself
 STOPS = list(Stop)
 
-# Words: first the pulses, when the parent last stamped and last renewed, then a line for each place.
-_STAMPED, _RENEWED, _PULSES = range(3)
+# Words: first the pulses, then a line for each place.
+_PULSES = 3
 # The line that a child writes: whole numbers, then two moments. A run's id takes two words.
 _PID, _RUN, _, _ROUTINE, _FENCE, _IN_BODY, _BEGAN, _DEADLINE, _LINE = range(9)
 # And what its parent writes behind that: a number of STOPS, from 1 on, and the run that it is meant for.
@@ -50,6 +51,17 @@ class Line:
     in_body: bool
 
 
+class Pulses(NamedTuple):
+    """What the parent does for its children, and when it last came to it, by `steady_seconds`."""
+
+    stamped: float
+    """No run was owed a heartbeat then."""
+    heard: float
+    """The database has answered. It is asked more often than it is told."""
+    renewed: float
+    """No lease was owed a renewal, and Redis has answered."""
+
+
 class Board:
     """One for each worker, made before its pool is forked."""
 
@@ -59,10 +71,9 @@ class Board:
 
     # The parent's side
 
-    def say_pulses(self, *, stamped: float, renewed: float) -> None:
-        """Nothing was owed to any child at these moments, by `steady_seconds`."""
-        self._moments[_STAMPED] = stamped
-        self._moments[_RENEWED] = renewed
+    def say_pulses(self, pulses: Pulses) -> None:
+        for word, moment in enumerate(pulses):
+            self._moments[word] = moment
 
     def lines(self) -> list[Line]:
         found = (self.line(place) for place in range(PLACES) if self._pid(place))
@@ -109,8 +120,8 @@ class Board:
 
     # A child's side
 
-    def pulses(self) -> tuple[float, float]:
-        return self._moments[_STAMPED], self._moments[_RENEWED]
+    def pulses(self) -> Pulses:
+        return Pulses(*self._moments[:_PULSES])
 
     def write(self, line: Line) -> None:
         """The process id goes last: without it the rest is not read."""

@@ -51,7 +51,7 @@ class Heart:
     def ensure_beating(self, now: float, silent: float | None = None) -> None:
         """Start the thread if it does not run. Cheap: it is asked in every round of the watchdog.
 
-        `silent`: who beat for these runs before has not been heard for so long.
+        `silent`: who beat for these runs before has not heard the database for so long.
         """
         self._companion.ensure(lambda: self._begin(now, silent))
 
@@ -110,7 +110,7 @@ class Heart:
 
     def _speak(self, runs: Sequence[Watched], now: float, told: set[str]) -> None:
         if not runs:
-            self._stamped_at = now
+            self._stamped_at = self._heard_at = now
             return
         alone = self._alone()
         if alone and self._is_due("beat", now, get_settings().heartbeat_seconds):

@@ -31,7 +31,7 @@ from routines_app.conf import get_settings
 from routines_app.coordination import leases
 from routines_app.core.words import Reason
 from routines_app.execution.background import in_background
-from routines_app.execution.board import Board, Line, board
+from routines_app.execution.board import Board, Line, Pulses, board
 from routines_app.execution.heart import Heart
 from routines_app.execution.renewal import Renewal
 from routines_app.execution.stops import Stop
@@ -116,7 +116,7 @@ class Pacemaker:
 
     def start(self) -> None:
         # Before the first message is read: from their first run on the children know that somebody beats for them.
-        self._board.say_pulses(stamped=steady_seconds(), renewed=steady_seconds())
+        self._say_pulses(time.monotonic())
         threading.Thread(target=self._work, name="routines-pacemaker", daemon=True).start()
 
     def runs(self) -> list[ChildRun]:
@@ -139,14 +139,17 @@ class Pacemaker:
             self._heart.ensure_beating(now)
         if any(run.exclusive for run in lasting):
             self._renewal.ensure_renewing(now)
-        present = steady_seconds()
-        self._board.say_pulses(
-            stamped=present - self._heart.unstamped_seconds(now), renewed=present - self._renewal.silent_seconds(now)
-        )
+        self._say_pulses(now)
         overdue = now - get_settings().stop_grace_seconds - HEAD_START_SECONDS
         for run in runs:
             if run.is_in_body_after(overdue):
                 kill(run, overdue)
+
+    def _say_pulses(self, now: float) -> None:
+        present = steady_seconds()
+        stamped = present - self._heart.unstamped_seconds(now)
+        heard = present - self._heart.silent_seconds(now)
+        self._board.say_pulses(Pulses(stamped, heard, renewed=present - self._renewal.silent_seconds(now)))
 
 
 def kill(run: ChildRun, overdue: float) -> None:

@@ -14,6 +14,11 @@ from routines_app.execution.board import PLACES, Board, Line, board
 from routines_app.execution.stops import Stop
 from routines_app.protocol.ledger.clock import steady_seconds
 
+# Whom the parent has not heard for so long a child asks by itself: well before it may say that nobody answers
+# (`watchdog.SILENCE_SECONDS`), and later than a parent hears that is well (`heart.LOOK_SECONDS` and
+# `renewal.ASK_SECONDS`).
+UNHEARD_SECONDS = 10.0
+
 
 class Place:
     """Silent in a process that this child forks."""
@@ -62,14 +67,25 @@ class Place:
     @property
     def is_looked_after(self) -> bool:
         """Whether the parent has ever looked at the board: where it cannot see its children it does not."""
-        return self._board.pulses()[0] > 0
+        return self._board.pulses().stamped > 0
 
-    def unstamped_seconds(self) -> float:
-        """How long ago the parent last stamped all that it had to."""
-        return steady_seconds() - self._board.pulses()[0]
+    @property
+    def is_stamped_for(self) -> bool:
+        """Whether the parent tells the ledger in time that this child's run lives, and hears what the ledger says."""
+        unstamped = steady_seconds() - self._board.pulses().stamped
+        return unstamped <= patience_seconds() and self.unheard_seconds() <= UNHEARD_SECONDS
+
+    @property
+    def is_renewed_for(self) -> bool:
+        return self.unrenewed_seconds() <= min(patience_seconds(), UNHEARD_SECONDS)
+
+    def unheard_seconds(self) -> float:
+        """How long the database has not answered the parent."""
+        return steady_seconds() - self._board.pulses().heard
 
     def unrenewed_seconds(self) -> float:
-        return steady_seconds() - self._board.pulses()[1]
+        """How long Redis has not answered the parent."""
+        return steady_seconds() - self._board.pulses().renewed
 
 
 def patience_seconds() -> float:

@@ -20,6 +20,7 @@ from routines_app.execution.watched import Watched
 logger = logging.getLogger(__name__)
 
 ROUND_SECONDS = 0.5
+ASK_SECONDS = 5.0  # at least, however rarely hearts beat: that Redis answers is news to a body that hears nobody else
 AGAIN_SECONDS = 2.0  # with Redis away: often, because a lease lives only for LEASE_SECONDS
 IDLE_SECONDS = 10.0
 
@@ -35,7 +36,7 @@ class Renewal:
         self._due_at = 0.0
 
     def ensure_renewing(self, now: float, silent: float | None = None) -> None:
-        """Start the thread if it does not run. `silent`: who renewed before has not been heard for so long."""
+        """Start the thread if it does not run. `silent`: who renewed before has not heard Redis for so long."""
         self._companion.ensure(lambda: self._begin(now, silent))
 
     def silent_seconds(self, now: float) -> float:
@@ -49,14 +50,17 @@ class Renewal:
     def _begin(self, now: float, silent: float | None) -> None:
         self._heard_at = now - (silent or 0.0)
         # The runs' own starts have taken the leases.
-        self._due_at = now if silent else now + get_settings().heartbeat_seconds / 2
+        self._due_at = now if silent else now + _pause() / 2
 
     def _work(self) -> None:
         busy_at = time.monotonic()
         while True:
             now = time.monotonic()
             runs = self._exclusive()
-            busy_at = now if runs else busy_at
+            if runs:
+                busy_at = now
+            else:
+                self._heard_at = now  # nobody was asked
             if now - busy_at > IDLE_SECONDS and self._companion.end_unless(self._exclusive):
                 return
             if runs and now >= self._due_at and self._alone():
@@ -78,7 +82,7 @@ class Renewal:
 
     def renew(self, runs: Sequence[Watched]) -> None:
         """Renew the lease of each; raises `redis.RedisError`."""
-        self._due_at = time.monotonic() + get_settings().heartbeat_seconds
+        self._due_at = time.monotonic() + _pause()
         for run in runs:
             if run.has_ended():
                 continue
@@ -87,3 +91,7 @@ class Renewal:
             # Renewing re-creates: a run that ended and gave its lease back during the call must not hold a new one.
             if run.has_ended():
                 leases.release(run.routine_id, str(run.id))
+
+
+def _pause() -> float:
+    return min(get_settings().heartbeat_seconds, ASK_SECONDS)

@@ -25,7 +25,7 @@ from routines_app.execution.body import stopped_outcome
 from routines_app.execution.companion import Companion
 from routines_app.execution.heart import Heart
 from routines_app.execution.live import LiveRun
-from routines_app.execution.place import Place, own_place, patience_seconds
+from routines_app.execution.place import Place, own_place
 from routines_app.execution.renewal import Renewal
 from routines_app.execution.stops import Stop
 from routines_app.protocol.end.finish import finish, mark_overdue
@@ -104,31 +104,31 @@ class Watchdog:
         runs = self.runs()
         lasting = [run for run in runs if now - run.began >= OLD_ENOUGH_SECONDS]
         if lasting and (self._must_stamp() or any(run.has_news for run in lasting)):
-            self._heart.ensure_beating(now, self._unstamped())
+            self._heart.ensure_beating(now, self._unheard())
         if any(run.exclusive for run in lasting) and self._must_renew():
             self._renewal.ensure_renewing(now, self._unrenewed())
         for run in runs:
             self._look_at(run, now)
 
-    def _unstamped(self) -> float | None:
-        """How long the parent has not stamped; None without a parent that could."""
-        return None if self._place is None else self._place.unstamped_seconds()
+    def _unheard(self) -> float | None:
+        """How long the database has not answered the parent; None without a parent that could ask."""
+        return None if self._place is None else self._place.unheard_seconds()
 
     def _unrenewed(self) -> float | None:
         return None if self._place is None else self._place.unrenewed_seconds()
 
     def _must_stamp(self) -> bool:
-        return _is_too_long(self._unstamped())
+        return self._place is None or not self._place.is_stamped_for
 
     def _must_renew(self) -> bool:
-        return _is_too_long(self._unrenewed())
+        return self._place is None or not self._place.is_renewed_for
 
     def silent_seconds(self, now: float) -> float:
         """How long neither the database nor Redis has answered: one of them is enough for a body to go on.
 
         What the parent has heard counts as well. While a body held the interpreter nobody here could hear anything.
         """
-        database = _silence(self._heart, self._unstamped(), now)
+        database = _silence(self._heart, self._unheard(), now)
         redis = _silence(self._renewal, self._unrenewed(), now)
         return min(database, redis, now - self._awake_since)
 
@@ -172,10 +172,6 @@ class Watchdog:
         with run.lock:
             if run.in_body:
                 os._exit(EXIT_CODE)
-
-
-def _is_too_long(parents_silence: float | None) -> bool:
-    return parents_silence is None or parents_silence > patience_seconds()
 
 
 def _silence(ours: Heart | Renewal, parents: float | None, now: float) -> float:

@@ -14,7 +14,7 @@ from celery import signals
 
 from routines_app.execution import board as boards
 from routines_app.execution import place as places
-from routines_app.execution.board import PLACES, Board
+from routines_app.execution.board import PLACES, Board, Pulses
 from routines_app.execution.place import Place
 from tests.integration.execution.test_heart import live
 
@@ -94,7 +94,7 @@ def writer(board: Board) -> Iterator[None]:
     if pid == 0:
         while os.getppid() == parent:
             for moment in (ONE, OTHER) * 1000:
-                board.say_pulses(stamped=moment, renewed=moment)
+                board.say_pulses(Pulses(moment, moment, moment))
                 board.set_deadline(0, moment)
         os._exit(0)
     try:
@@ -107,7 +107,7 @@ def writer(board: Board) -> Iterator[None]:
 def test_nothing_is_read_that_was_not_written(board: Board) -> None:
     """Not for a moment: a pulse of 0 says that nobody was heard for ever, and a deadline of 0 that it is long past."""
     Place(board, 0).write(uuid4(), None, None, ONE, ONE)
-    board.say_pulses(stamped=ONE, renewed=ONE)
+    board.say_pulses(Pulses(ONE, ONE, ONE))
     changes, last = 0, ONE
     with writer(board):
         for _ in range(MOST_READS):

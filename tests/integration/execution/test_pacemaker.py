@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from celery.concurrency import prefork, thread
 from django.db import transaction
+from django.test import override_settings
 from django.utils import timezone
 
 from routines_app.conf import get_settings
@@ -23,10 +24,10 @@ from routines_app.execution import executor
 from routines_app.execution import pacemaker as pacemakers
 from routines_app.execution import place as places
 from routines_app.execution import watchdog as watchdogs
-from routines_app.execution.board import Board
+from routines_app.execution.board import Board, Pulses
 from routines_app.execution.live import LiveRun
 from routines_app.execution.pacemaker import HEAD_START_SECONDS, ChildRun, Pacemaker, process_state
-from routines_app.execution.place import Place, patience_seconds
+from routines_app.execution.place import UNHEARD_SECONDS, Place, patience_seconds
 from routines_app.execution.stops import Stop
 from routines_app.execution.watchdog import Watchdog
 from routines_app.models import RoutineRun
@@ -75,6 +76,13 @@ class Foreign(Place):
     """A place that this test may write on for its child."""
 
     _ours = True
+
+
+def say(board: Board, *, ago: float = 0.0, **others: float) -> None:
+    """As a parent would: it did everything so long ago, but the others."""
+    present = steady_seconds()
+    said = {pulse: present - others.get(pulse, ago) for pulse in Pulses._fields}
+    board.say_pulses(Pulses(**said))
 
 
 def heartbeat(run: LiveRun) -> Any:
@@ -208,7 +216,7 @@ def test_a_child_beats_by_itself_only_when_its_parent_is_silent(board: Board) ->
     dog._place = place = Place(board, 0)
     run.take_place(place)
     dog._runs = {run.id: run}
-    board.say_pulses(stamped=steady_seconds(), renewed=steady_seconds())
+    say(board)
     dog.look(run.began + 2)
     assert (dog._heart.runs, dog._renewal.runs) == (False, False)
     run.set_progress({"done": 1})
@@ -216,8 +224,7 @@ def test_a_child_beats_by_itself_only_when_its_parent_is_silent(board: Board) ->
     assert (dog._heart.runs, dog._renewal.runs) == (True, False)
     wait_for(lambda: RoutineRun.objects.get(id=run.id).progress, 10, "its progress was not written")
     before = heartbeat(run)
-    silent = steady_seconds() - patience_seconds() - 1
-    board.say_pulses(stamped=silent, renewed=silent)
+    say(board, ago=patience_seconds() + 1)
     dog.look(run.began + 2)
     assert dog._renewal.runs
     wait_for(lambda: heartbeat(run) > before, 10, "it does not beat")
@@ -233,7 +240,7 @@ def test_a_run_whose_parent_was_silent_before_it_began_is_not_cut_off(board: Boa
     dog._place = place = Place(board, 0)
     run.take_place(place)
     if spoke is not None:
-        board.say_pulses(stamped=steady_seconds() - spoke, renewed=steady_seconds() - spoke)
+        say(board, ago=spoke)
     for second in range(-60, 2):  # the process has been awake for long
         dog.look(run.began + second)
     dog._runs = {run.id: run}
@@ -255,7 +262,7 @@ def test_a_suspended_machine_is_not_taken_for_an_outage(board: Board, monkeypatc
         asks._companion._thread = threading.current_thread()
     now = time.monotonic()
     for second in range(60):
-        board.say_pulses(stamped=steady_seconds(), renewed=steady_seconds())
+        say(board)
         dog.look(now - 60 + second)
     present = steady_seconds()
     for module in (places, watchdogs):
@@ -265,6 +272,58 @@ def test_a_suspended_machine_is_not_taken_for_an_outage(board: Board, monkeypatc
     for second in range(30):
         dog.look(now + second)
     assert run.stop is Stop.LOST
+
+
+RARE = {"HEARTBEAT_SECONDS": 40.0, "ORPHAN_SECONDS": 100.0, "LEASE_SECONDS": 100.0}
+
+
+@override_settings(ROUTINES=RARE)
+def test_hearts_that_beat_rarely_are_not_taken_for_an_outage(board: Board) -> None:
+    """That the database answers is known from more than heartbeats."""
+    run = live(concurrency_policy="FORBID")
+    run.began -= 100
+    dog = Watchdog()
+    dog._place = place = Place(board, 0)
+    dog._runs = {run.id: run}
+    run.take_place(place)
+    dog._renewal._companion._thread = threading.current_thread()
+    now = time.monotonic()
+    for second in range(60):  # Redis is away
+        say(board, stamped=39.0, heard=2.0, renewed=60.0)
+        dog.look(now + second)
+    assert (run.stop, dog._heart.runs) == (None, False)
+
+
+@override_settings(ROUTINES=RARE)
+def test_a_child_asks_by_itself_before_it_says_that_nobody_answers(board: Board) -> None:
+    """Its parent may be frozen; and beat so rarely that nothing is owed to the run yet."""
+    run = live(concurrency_policy="FORBID")
+    dog = Watchdog()
+    dog._place = place = Place(board, 0)
+    run.take_place(place)
+    dog._runs = {run.id: run}
+    say(board, ago=2 * UNHEARD_SECONDS)
+    dog.look(run.began + 2)
+    assert (dog._heart.runs, dog._renewal.runs) == (True, True)
+    for ask in (dog._heart, dog._renewal):
+        wait_for(lambda ask=ask: ask.silent_seconds(time.monotonic()) < UNHEARD_SECONDS, 10, "it does not ask")
+    dog.release(run)
+
+
+@override_settings(ROUTINES=RARE)
+def test_a_parent_says_whom_it_has_heard(board: Board) -> None:
+    """Apart from when it has stamped; Redis it asks more often than hearts beat."""
+    pacemaker = Pacemaker(board)
+    now = time.monotonic()
+    for asks in (pacemaker._heart, pacemaker._renewal):
+        asks._companion._thread = threading.current_thread()
+        asks._heard_at = now - 3
+    pacemaker._heart._stamped_at = now - 30
+    pacemaker.look(now)
+    ago = [round(steady_seconds() - moment) for moment in board.pulses()]
+    assert ago == [30, 3, 3]
+    pacemaker._renewal.renew([])
+    assert pacemaker._renewal._due_at < now + UNHEARD_SECONDS - 1
 
 
 @pytest.mark.parametrize("looks", [True, False])
