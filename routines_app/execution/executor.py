@@ -121,11 +121,7 @@ def _allowed_silence() -> int | None:
 
 
 def _execute_started(delivery: Delivery, live: LiveRun) -> str:
-    if not delivery.eager:
-        watchdog().watch(live)
     try:
-        # Not before the watchdog knows the run: receivers may take their time, and heartbeats must not wait for them.
-        events.run_started(live.facts)
         body_end = _run_guarded(delivery, live)
         recorded = _record(live, body_end.outcome, delivery.eager)
     finally:
@@ -139,10 +135,14 @@ def _execute_started(delivery: Delivery, live: LiveRun) -> str:
 def _run_guarded(delivery: Delivery, live: LiveRun) -> BodyEnd:
     """Whatever goes wrong around a body is that run's failure: an exception in here would leave its row RUNNING."""
     try:
+        if not delivery.eager:
+            watchdog().watch(live)
+        # Not before the watchdog knows the run: receivers may take their time, and heartbeats must not wait for them.
+        events.run_started(live.facts)
         return _run(delivery, live)
     except Exception as error:
         logger.exception("run %s of %s failed outside of its body", live.facts.id, live.facts.routine_name)
-        return BodyEnd(outcome=_unrecordable(error))
+        return BodyEnd(outcome=_failed("it failed outside of its body", error))
 
 
 def _run(delivery: Delivery, live: LiveRun) -> BodyEnd:
@@ -198,11 +198,11 @@ def _finish(live: LiveRun, outcome: Outcome, give_back: Callable[[], None], agai
     except Exception as error:
         # Not the ledger but the outcome is at fault, so trying again would not help: record that.
         logger.exception("the end of run %s of %s cannot be written", live.facts.id, live.facts.routine_name)
-        return finish(live.facts, _unrecordable(error), give_back=give_back)
+        return finish(live.facts, _failed("its end could not be recorded", error), give_back=give_back)
 
 
-def _unrecordable(error: Exception) -> Outcome:
-    said = f"its end could not be recorded: {error_text(error, get_settings().max_error_chars)}"
+def _failed(what: str, error: Exception) -> Outcome:
+    said = f"{what}: {error_text(error, get_settings().max_error_chars)}"
     return failed(Reason.EXCEPTION, said, exception_names=exception_names(error))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -14,9 +14,13 @@ from django.utils import timezone
 from django_celery_results.models import TaskResult
 
 from routines_app import current_run
+from routines_app.coordination import leases
 from routines_app.coordination.envelope import EXECUTE_TASK
 from routines_app.core.words import Reason, RunStatus
-from routines_app.execution.watchdog import watchdog
+from routines_app.execution import watchdog as watchdogs
+from routines_app.execution.board import Board
+from routines_app.execution.place import Place
+from routines_app.execution.watchdog import Watchdog, watchdog
 from routines_app.models import RoutineRun, RunLog
 from tests.acceptance.ringing import ring, routine
 from tests.integration.conftest import Execute
@@ -103,6 +107,27 @@ def test_an_end_that_cannot_be_written_is_recorded_as_a_failure(run_it: Execute)
     row = run_it(pending("retrying_oddly", kwargs={"kind": "too far"}))
     assert (row.status, row.reason) == (RunStatus.FAILED, Reason.EXCEPTION)
     assert "could not be recorded: OverflowError" in row.error
+
+
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()])
+def test_a_run_that_cannot_be_watched_fails(run_it: Execute, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Its body does not begin; its row says why, its lease is free, and the pool's parent does not keep it alive."""
+    board = Board()
+    monkeypatch.setattr(watchdogs, "_watchdog", Watchdog())
+    monkeypatch.setattr(watchdogs, "own_place", lambda: Place(board, 0))
+    monkeypatch.setattr(watchdog()._companion, "ensure", failing(error))
+    row = run_it(pending("hooked", concurrency_policy="FORBID", max_attempts=1))
+    assert (row.status, row.reason) == (RunStatus.FAILED, Reason.EXCEPTION)
+    assert row.error == f"it failed outside of its body: {type(error).__name__}" + (f": {error}" if str(error) else "")
+    assert (board.lines(), watchdog().runs(), tasks.seen) == ([], [], [])
+    assert leases.holder(row.routine_id) is None
+
+
+def failing(error: Exception) -> Callable[[], None]:
+    def fail() -> None:
+        raise error
+
+    return fail
 
 
 @pytest.mark.parametrize(
