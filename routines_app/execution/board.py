@@ -144,6 +144,9 @@ class Board:
             if self._pid(place) == pid:
                 self.wipe(place)
 
+    def is_about(self, place: int, run_id: UUID) -> bool:
+        return self._read_run(_at(place) + _RUN) == run_id
+
     def set_in_body(self, place: int, in_body: bool) -> None:
         self._numbers[_at(place) + _IN_BODY] = in_body
 

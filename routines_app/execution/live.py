@@ -82,13 +82,13 @@ class LiveRun:
         with self.lock:
             self.in_body = True
             if self.place is not None:
-                self.place.set_in_body(True)
+                self.place.set_in_body(self.id, True)
 
     def leave_body(self) -> None:
         """May be called twice. The flag goes first: whatever comes later finds the body over."""
         self.in_body = False
         if self.place is not None:
-            self.place.set_in_body(False)
+            self.place.set_in_body(self.id, False)
         with self.lock:
             if self.interrupter is not None:
                 self.interrupter.body_over()
@@ -102,7 +102,7 @@ class LiveRun:
         """Nobody speaks for it any more."""
         self._ended.set()
         if self.place is not None:
-            self.place.wipe()
+            self.place.wipe(self.id)
 
     def has_ended(self) -> bool:
         return self._ended.is_set()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import threading
+from collections.abc import Callable
 from uuid import UUID
 
 from billiard.process import current_process
@@ -27,6 +29,7 @@ class Place:
         self._board = board
         self._number = number
         self._pid = os.getpid()
+        self._lock = threading.RLock()
         board.wipe(number)
         board.wipe_all_of(self._pid)
 
@@ -46,20 +49,25 @@ class Place:
             in_body=False,
         )
         if self._ours:
-            self._board.write(line)
+            with self._lock:
+                self._board.write(line)
 
-    def wipe(self) -> None:
-        if self._ours:
-            self._board.wipe(self._number)
+    def wipe(self, run_id: UUID) -> None:
+        self._change(run_id, self._board.wipe)
 
-    def set_in_body(self, in_body: bool) -> None:
-        if self._ours:
-            self._board.set_in_body(self._number, in_body)
+    def set_in_body(self, run_id: UUID, in_body: bool) -> None:
+        self._change(run_id, lambda place: self._board.set_in_body(place, in_body))
 
-    def ends_itself(self) -> None:
+    def ends_itself(self, run_id: UUID) -> None:
         """The watchdog beside the body gets its turns: the parent need not kill."""
+        self._change(run_id, lambda place: self._board.set_deadline(place, math.inf))
+
+    def _change(self, run_id: UUID, change: Callable[[int], None]) -> None:
+        """What is said of this run must not change the line of the next: a thread of the last one may come late."""
         if self._ours:
-            self._board.set_deadline(self._number, math.inf)
+            with self._lock:
+                if self._board.is_about(self._number, run_id):
+                    change(self._number)
 
     def asked_to_stop(self, run_id: UUID) -> Stop | None:
         return self._board.asked_to_stop(self._number, run_id)

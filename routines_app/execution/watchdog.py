@@ -164,7 +164,7 @@ class Watchdog:
 
     def _end_process(self, run: LiveRun) -> None:
         if run.place is not None:
-            run.place.ends_itself()
+            run.place.ends_itself(run.id)
         logger.error(
             "run %s of %s does not stop (%s): its process ends", run.facts.id, run.facts.routine_name, run.stop
         )

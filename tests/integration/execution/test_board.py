@@ -56,7 +56,7 @@ def test_what_a_forked_process_does_is_not_written_on_the_board(board: Board) ->
     line = board.line(0)
     assert line is not None
     assert line.run_id == run.id
-    place.wipe()
+    place.wipe(run.id)
     assert board.line(0) is None
 
 
@@ -65,6 +65,27 @@ def test_a_place_forgets_what_its_process_ids_last_owner_wrote(board: Board) -> 
     assert [line.place for line in board.lines()] == [5]
     Place(board, 6)
     assert board.lines() == []
+
+
+@pytest.mark.parametrize("what", ["ends", "enters its body", "leaves its body", "ends its process"])
+def test_a_late_word_about_the_last_run_does_not_change_the_line_of_the_next(board: Board, what: str) -> None:
+    """A thread of the last run may come to it when the next one has begun."""
+    last, run = live("last"), live("next")
+    place = Place(board, 0)
+    last.take_place(place)
+    run.take_place(place)
+    if what != "enters its body":
+        place.set_in_body(run.id, True)
+    before = board.line(0)
+    if what == "ends":
+        last.end()
+    elif what == "ends its process":
+        place.ends_itself(last.id)
+    else:
+        place.set_in_body(last.id, what == "enters its body")
+    assert board.line(0) == before
+    run.end()
+    assert board.line(0) is None
 
 
 @pytest.mark.parametrize(("routine_id", "fence"), [(None, None), (7, 0), (2**40, 2**41)])

@@ -68,7 +68,7 @@ def written(board: Board, pid: int, run: LiveRun, *, deadline: float = float("in
     run.deadline = deadline
     run.began = time.monotonic()  # too short for threads of the pacemaker's own, which would outlive the test
     run.take_place(place)
-    place.set_in_body(True)
+    place.set_in_body(run.id, True)
     return place
 
 
@@ -184,11 +184,11 @@ def test_a_child_that_is_elsewhere_by_then_is_not_killed(
     place = written(board, child, run, deadline=LONG_AGO)
     [seen] = Pacemaker(board).runs()
     if what == "its body is over":
-        place.set_in_body(False)
+        place.set_in_body(run.id, False)
     elif what == "it is at its next run":
         written(board, child, other, deadline=LONG_AGO)
     elif what == "it ends itself":
-        place.ends_itself()
+        place.ends_itself(run.id)
     else:
         written(board, child, run, deadline=time.monotonic() - HEAD_START_SECONDS)
     monkeypatch.setattr(Pacemaker, "runs", lambda self: [seen])
