@@ -45,14 +45,15 @@ ROUND_SECONDS = 0.5
 OLD_ENOUGH_SECONDS = 1.0  # shorter runs need no heart: their start has just stamped them
 HEAD_START_SECONDS = 2.0  # for the watchdog beside a body that can be ended from inside
 STOPPING_SECONDS = 1.0
+# States of a process
+STOPPED = "Tt"  # or traced: it does not run on by itself
+DEAD = "ZXx"
 GONE = "X"
-NOT_ALIVE = "TtZXx"  # states of a process that does not run on by itself: stopped, traced, dead
 
 
 class ChildRun:
     """A run that a child executes, for the parent's heart and renewal."""
 
-    exclusive: bool
     progress_changed = False
 
     def __init__(self, board: Board, line: Line) -> None:
@@ -66,12 +67,12 @@ class ChildRun:
     @property
     def is_alive(self) -> bool:
         """Its process is a child of ours, and not stopped."""
-        state, parent = process_state(self.line.pid)
-        return parent == os.getpid() and state not in NOT_ALIVE
+        return own_child(self.line.pid) not in DEAD + STOPPED
 
     def has_ended(self) -> bool:
-        """Or has lost its row, which a body that holds the interpreter does not know yet."""
-        return self._now() is None or self._board.asked_to_stop(self.line.place, self.id) is Stop.LOST
+        """Or died with its process; or has lost its row, which a body that holds the interpreter does not know yet."""
+        dead = own_child(self.line.pid) in DEAD
+        return dead or self._now() is None or self._board.asked_to_stop(self.line.place, self.id) is Stop.LOST
 
     def ask_to_stop(self, stop: Stop, now: float) -> bool:  # noqa: ARG002
         self._board.ask_to_stop(self.line, stop)
@@ -174,14 +175,20 @@ def _stops(pid: int) -> bool:
     return False
 
 
+def own_child(pid: int) -> str:
+    """The letter of its state; gone when it is no child of ours, because a process id can belong to anybody by now."""
+    state, parent = process_state(pid)
+    return state if parent == os.getpid() else GONE
+
+
 def process_state(pid: int) -> tuple[str, int]:
     """The letter of its state, and its parent; dead and nobody's when it is gone."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return GONE, 0
-    state, parent = text.rpartition(")")[2].split()[:2]  # its name comes before, in parentheses, and may hold anything
-    return state, int(parent)
+    said = text.rpartition(")")[2].split()  # its name comes before, in parentheses, and may hold anything
+    return (said[0], int(said[1])) if said else (GONE, 0)
 
 
 @signals.worker_ready.connect(weak=False)

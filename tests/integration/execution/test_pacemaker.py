@@ -165,6 +165,43 @@ def test_a_lease_that_was_given_back_meanwhile_is_not_brought_back(
     assert leases.holder(run.routine_id) is None
 
 
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_the_lease_of_a_child_that_died_is_not_brought_back(
+    board: Board, child: int, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """Its parent ended the run and gave the lease back; the line on the board is as the child has left it."""
+    run = live(concurrency_policy="FORBID")
+    written(board, child, run)
+    renewing, seen = leases.renew, Pacemaker(board).runs()
+
+    def dies() -> None:
+        os.kill(child, signal.SIGKILL)
+        wait_for(lambda: process_state(child)[0] == "Z", 5, "it lives")
+        close_run(run.id, failed(Reason.WORKER_LOST))
+
+    def dies_meanwhile(*arguments: Any) -> bool:
+        dies()
+        return renewing(*arguments)
+
+    if when == "before":
+        dies()
+    else:
+        monkeypatch.setattr(leases, "renew", dies_meanwhile)
+    Pacemaker(board)._renewal.renew(seen)
+    assert len(board.lines()) == 1
+    assert leases.holder(run.routine_id) is None
+
+
+def test_a_child_that_is_stopped_for_a_moment_keeps_its_lease(board: Board, child: int) -> None:
+    """It is not renewed, and not given back either: its body may go on."""
+    run = live(concurrency_policy="FORBID")
+    written(board, child, run)
+    [seen] = Pacemaker(board).runs()
+    os.kill(child, signal.SIGSTOP)
+    wait_for(lambda: process_state(child)[0] == "T", 5, "it was not stopped")
+    assert (seen.is_alive, seen.has_ended()) == (False, False)
+
+
 def test_a_child_whose_body_is_past_its_time_out_is_killed(board: Board, child: int) -> None:
     """The row says why, whoever else reports the lost process."""
     run = live(max_attempts=1)
