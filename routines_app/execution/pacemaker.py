@@ -18,8 +18,10 @@ import os
 import signal
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -144,7 +146,7 @@ class Pacemaker:
         overdue = now - get_settings().stop_grace_seconds - HEAD_START_SECONDS
         for run in runs:
             if run.is_in_body_after(overdue):
-                kill(run, overdue)
+                _try_to_kill(run, overdue)
 
     def _say_pulses(self, now: float) -> None:
         present = steady_seconds()
@@ -153,23 +155,55 @@ class Pacemaker:
         self._board.say_pulses(Pulses(stamped, heard, renewed=present - self._renewal.silent_seconds(now)))
 
 
+def _try_to_kill(run: ChildRun, overdue: float) -> None:
+    """What goes wrong with one must not keep the round from the others; it is tried again in the next."""
+    try:
+        kill(run, overdue)
+    except Exception:
+        logger.exception("run %s is past its time-out, and its process could not be killed yet", run.id)
+
+
 def kill(run: ChildRun, overdue: float) -> None:
     """End the process, if it is in the body of this run still; a stopped process cannot go on to its next one."""
-    with suppress(ProcessLookupError):
-        os.kill(run.line.pid, signal.SIGSTOP)
-        if not _stops(run.line.pid) or not run.is_in_body_after(overdue):
-            os.kill(run.line.pid, signal.SIGCONT)
+    with suppress(ProcessLookupError), _signals_to(run.line.pid) as send:
+        if not run.is_alive:  # asked when the handle is held: it is our child's, and not a stranger's with its id
             return
-        logger.error("run %s is past its time-out and cannot be interrupted: its process is killed", run.id)
-        # Told before it is done: the pool will report a lost process, and the first to end the run says why.
-        in_background(lambda: close_run(run.id, failed(Reason.TIMEOUT, "killed: it could not be interrupted")))
-        os.kill(run.line.pid, signal.SIGKILL)
+        killed = False
+        send(signal.SIGSTOP)
+        try:
+            if _stops(run.line.pid) and run.is_in_body_after(overdue):
+                _tell_why(run)
+                send(signal.SIGKILL)
+                killed = True
+        finally:
+            if not killed:
+                send(signal.SIGCONT)
+
+
+@contextmanager
+def _signals_to(pid: int) -> Iterator[Callable[[int], None]]:
+    """Sends signals to the process that has this id now; where the system knows no handles, to any that has it then."""
+    try:
+        handle = os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        yield partial(os.kill, pid)
+        return
+    try:
+        yield partial(signal.pidfd_send_signal, handle)
+    finally:
+        os.close(handle)
+
+
+def _tell_why(run: ChildRun) -> None:
+    """Before it is done: the pool will report a lost process, and the first to end the run says why."""
+    logger.error("run %s is past its time-out and cannot be interrupted: its process is killed", run.id)
+    in_background(lambda: close_run(run.id, failed(Reason.TIMEOUT, "killed: it could not be interrupted")))
 
 
 def _stops(pid: int) -> bool:
     give_up_at = time.monotonic() + STOPPING_SECONDS
     while time.monotonic() < give_up_at:
-        if process_state(pid)[0] in "Tt":
+        if own_child(pid) in STOPPED:
             return True
         time.sleep(0.01)
     return False

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +27,7 @@ from routines_app.execution import place as places
 from routines_app.execution import watchdog as watchdogs
 from routines_app.execution.board import Board, Pulses
 from routines_app.execution.live import LiveRun
-from routines_app.execution.pacemaker import HEAD_START_SECONDS, ChildRun, Pacemaker, process_state
+from routines_app.execution.pacemaker import HEAD_START_SECONDS, ChildRun, Pacemaker, kill, process_state
 from routines_app.execution.place import UNHEARD_SECONDS, Place, patience_seconds
 from routines_app.execution.stops import Stop
 from routines_app.execution.watchdog import Watchdog
@@ -48,21 +49,35 @@ def board() -> Board:
     return Board()
 
 
-@pytest.fixture
-def child() -> Iterator[int]:
-    """A process that does nothing but live."""
+@contextmanager
+def process() -> Iterator[int]:
     pid = os.fork()
     if pid == 0:
         while True:
             signal.pause()
-    yield pid
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+    try:
+        yield pid
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
-def written(board: Board, pid: int, run: LiveRun, *, deadline: float = float("inf")) -> Place:
+@pytest.fixture
+def child() -> Iterator[int]:
+    """A process that does nothing but live."""
+    with process() as pid:
+        yield pid
+
+
+@pytest.fixture
+def other_child() -> Iterator[int]:
+    with process() as pid:
+        yield pid
+
+
+def written(board: Board, pid: int, run: LiveRun, *, deadline: float = float("inf"), number: int = 3) -> Place:
     """As a child with this process id would write it."""
-    place = Place(board, 3)
+    place = Place(board, number)
     place._pid = pid
     place.__class__ = Foreign
     run.deadline = deadline
@@ -210,6 +225,59 @@ def test_a_child_whose_body_is_past_its_time_out_is_killed(board: Board, child: 
     wait_for(lambda: process_state(child)[0] in "ZX", 5, "it lives")
     wait_for(lambda: RoutineRun.objects.get(id=run.id).status == RunStatus.FAILED, 10, "nothing was recorded")
     assert RoutineRun.objects.get(id=run.id).reason == Reason.TIMEOUT
+
+
+def test_a_stranger_that_has_a_dead_childs_id_by_then_is_left_alone(
+    board: Board, child: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked once more whose the process is, when no other can come in its place."""
+    run = live()
+    written(board, child, run, deadline=LONG_AGO)
+    [seen] = Pacemaker(board).runs()
+    sent: list[int] = []
+    monkeypatch.setattr(signal, "pidfd_send_signal", lambda _, number: sent.append(number))
+    monkeypatch.setattr(os, "kill", lambda _, number: sent.append(number))
+    monkeypatch.setattr(os, "getpid", lambda: 1)  # as if its parent were another
+    kill(seen, 0.0)
+    monkeypatch.undo()
+    assert sent == []
+
+
+@pytest.mark.parametrize("handles", [True, False])
+@pytest.mark.parametrize("where", ["looking at the board", "telling why"])
+def test_a_kill_that_goes_wrong_leaves_nobody_stopped_and_the_others_their_end(
+    board: Board, child: int, other_child: int, monkeypatch: pytest.MonkeyPatch, where: str, handles: bool
+) -> None:
+    """The next round tries again."""
+    run, other = live("one", max_attempts=1), live("other", max_attempts=1)
+    written(board, child, run, deadline=LONG_AGO)
+    written(board, other_child, other, deadline=LONG_AGO, number=4)
+    if not handles:
+        monkeypatch.delattr(os, "pidfd_open")
+    with monkeypatch.context() as broken:
+        if where == "telling why":
+            broken.setattr(pacemakers, "in_background", failing_at_first(pacemakers.in_background))
+        else:
+            broken.setattr(pacemakers, "_stops", failing_at_first(pacemakers._stops))
+        Pacemaker(board).look(time.monotonic())
+    wait_for(lambda: process_state(other_child)[0] in "ZX", 5, "the other lives")
+    wait_for(lambda: process_state(child)[0] == "S", 5, "it does not go on")
+    Pacemaker(board).look(time.monotonic())
+    wait_for(lambda: process_state(child)[0] in "ZX", 5, "it lives")
+    ended = RoutineRun.objects.filter(reason=Reason.TIMEOUT)
+    wait_for(lambda: ended.count() == 2, 10, "not all is recorded")
+
+
+def failing_at_first(really: Any) -> Any:
+    calls: list[object] = []
+
+    def fail(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise RuntimeError("can't start new thread")
+        return really(*arguments)
+
+    return fail
 
 
 @pytest.mark.parametrize("what", ["its body is over", "it is at its next run", "it ends itself", "it has time left"])
