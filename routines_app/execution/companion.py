@@ -1,9 +1,12 @@
-"""Threads that work beside the bodies of a worker process."""
+"""Threads that work beside the bodies of a worker process, or of its children."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+
+ROUND_SECONDS = 0.5
+OLD_ENOUGH_SECONDS = 1.0  # shorter runs need no heart: their start has just stamped them
 
 
 class Companion:
@@ -23,11 +26,20 @@ class Companion:
     def runs(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
+    @property
+    def is_wanted(self) -> bool:
+        """It was started, and has not ended in order: it runs, or has died and is to be replaced."""
+        return self._thread is not None
+
     def ensure(self, prepare: Callable[[], None] = lambda: None) -> None:
-        """Start the thread if it does not run, after `prepare`. Cheap: it is asked in every round."""
+        """Start the thread if it does not run. Cheap: it is asked in every round.
+
+        `prepare` comes before; but one that died is replaced by one that goes on where it was, and owes what it owed.
+        """
         with self._lock:
             if not self.runs:
-                prepare()
+                if not self.is_wanted:
+                    prepare()
                 self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
                 self._thread.start()
 

@@ -45,6 +45,7 @@ class Heart:
         self._companion = Companion("routines-heart", self._beat)
         self._heard_at = 0.0
         self._stamped_at = 0.0
+        self._busy_at = 0.0
         self._away = False
         self._due = {"beat": 0.0, "look": 0.0, "write": 0.0}
 
@@ -61,11 +62,11 @@ class Heart:
 
     def silent_seconds(self, now: float) -> float:
         """How long the database has not answered; 0 when it has not been asked."""
-        return now - self._heard_at if self._companion.runs else 0.0
+        return now - self._heard_at if self._companion.is_wanted else 0.0
 
     def unstamped_seconds(self, now: float) -> float:
         """How long ago all runs were last stamped; 0 when there are none."""
-        return now - self._stamped_at if self._companion.runs else 0.0
+        return now - self._stamped_at if self._companion.is_wanted else 0.0
 
     def _begin(self, now: float, silent: float | None) -> None:
         self._heard_at = self._stamped_at = now - (silent or 0.0)
@@ -75,28 +76,32 @@ class Heart:
 
     def _beat(self) -> None:
         listener = wakeups.Listener(wakeups.STOPS)
-        busy_at = time.monotonic()
+        self._busy_at = time.monotonic()
         try:
             while True:
                 told = self._listen(listener)
-                now = time.monotonic()
-                runs = self._runs()
-                busy_at = now if runs else busy_at
-                if now - busy_at > IDLE_SECONDS and self._companion.end_unless(self._runs):
+                if self._round(time.monotonic(), told):
                     return
-                self._round(runs, now, told)
         finally:
             listener.close()
             connections.close_all()
 
     def _listen(self, listener: wakeups.Listener) -> set[str]:
-        if not self._alone():
-            time.sleep(LISTEN_SECONDS)
-            return set()
-        return {run_id for text in listener.wait(LISTEN_SECONDS) for run_id in text.split(",")}
-
-    def _round(self, runs: Sequence[Watched], now: float, told: set[str]) -> None:
         try:
+            if self._alone():
+                return {run_id for text in listener.wait(LISTEN_SECONDS) for run_id in text.split(",")}
+        except Exception:
+            logger.exception("stop messages could not be heard; the ledger is looked at all the same")
+        time.sleep(LISTEN_SECONDS)
+        return set()
+
+    def _round(self, now: float, told: set[str]) -> bool:
+        """Whether it was the last one."""
+        try:
+            runs = self._runs()
+            self._busy_at = now if runs else self._busy_at
+            if now - self._busy_at > IDLE_SECONDS and self._companion.end_unless(self._runs):
+                return True
             self._speak(runs, now, told)
         except Error as error:
             self._note_away(error)
@@ -107,6 +112,7 @@ class Heart:
             # psycopg knows whose a connection is. Other drivers say goodbye in the name of the process that opened it.
             if self._forks and not is_postgresql(ledger_alias()):
                 connections.close_all()
+        return False
 
     def _speak(self, runs: Sequence[Watched], now: float, told: set[str]) -> None:
         if not runs:

@@ -34,6 +34,7 @@ from routines_app.coordination import leases
 from routines_app.core.words import Reason
 from routines_app.execution.background import in_background
 from routines_app.execution.board import Board, Line, Pulses, board
+from routines_app.execution.companion import OLD_ENOUGH_SECONDS, ROUND_SECONDS
 from routines_app.execution.heart import Heart
 from routines_app.execution.renewal import Renewal
 from routines_app.execution.stops import Stop
@@ -43,8 +44,6 @@ from routines_app.protocol.record.outcome import failed
 
 logger = logging.getLogger(__name__)
 
-ROUND_SECONDS = 0.5
-OLD_ENOUGH_SECONDS = 1.0  # shorter runs need no heart: their start has just stamped them
 HEAD_START_SECONDS = 2.0  # for the watchdog beside a body that can be ended from inside
 STOPPING_SECONDS = 1.0
 # States of a process
@@ -137,16 +136,16 @@ class Pacemaker:
     def look(self, now: float) -> None:
         """One round over what the children execute."""
         runs = self.runs()
+        overdue = now - get_settings().stop_grace_seconds - HEAD_START_SECONDS
+        for run in runs:
+            if run.is_in_body_after(overdue):
+                _try_to_kill(run, overdue)
         lasting = [run for run in runs if now - run.line.began >= OLD_ENOUGH_SECONDS]
         if lasting:
             self._heart.ensure_beating(now)
         if any(run.exclusive for run in lasting):
             self._renewal.ensure_renewing(now)
         self._say_pulses(now)
-        overdue = now - get_settings().stop_grace_seconds - HEAD_START_SECONDS
-        for run in runs:
-            if run.is_in_body_after(overdue):
-                _try_to_kill(run, overdue)
 
     def _say_pulses(self, now: float) -> None:
         present = steady_seconds()

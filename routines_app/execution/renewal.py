@@ -14,12 +14,11 @@ import redis
 
 from routines_app.conf import get_settings
 from routines_app.coordination import leases
-from routines_app.execution.companion import Companion
+from routines_app.execution.companion import ROUND_SECONDS, Companion
 from routines_app.execution.watched import Watched
 
 logger = logging.getLogger(__name__)
 
-ROUND_SECONDS = 0.5
 ASK_SECONDS = 5.0  # at least, however rarely hearts beat: that Redis answers is news to a body that hears nobody else
 AGAIN_SECONDS = 2.0  # with Redis away: often, because a lease lives only for LEASE_SECONDS
 IDLE_SECONDS = 10.0
@@ -34,6 +33,7 @@ class Renewal:
         self._companion = Companion("routines-renewal", self._work)
         self._heard_at = 0.0
         self._due_at = 0.0
+        self._busy_at = 0.0
 
     def ensure_renewing(self, now: float, silent: float | None = None) -> None:
         """Start the thread if it does not run. `silent`: who renewed before has not heard Redis for so long."""
@@ -41,7 +41,7 @@ class Renewal:
 
     def silent_seconds(self, now: float) -> float:
         """How long Redis has not answered; 0 when nobody has asked."""
-        return now - self._heard_at if self._companion.runs else 0.0
+        return now - self._heard_at if self._companion.is_wanted else 0.0
 
     @property
     def runs(self) -> bool:
@@ -53,32 +53,32 @@ class Renewal:
         self._due_at = now if silent else now + _pause() / 2
 
     def _work(self) -> None:
-        busy_at = time.monotonic()
-        while True:
-            now = time.monotonic()
-            runs = self._exclusive()
-            if runs:
-                busy_at = now
-            else:
-                self._heard_at = now  # nobody was asked
-            if now - busy_at > IDLE_SECONDS and self._companion.end_unless(self._exclusive):
-                return
-            if runs and now >= self._due_at and self._alone():
-                self._round(runs)
+        self._busy_at = time.monotonic()
+        while not self._round(time.monotonic()):
             time.sleep(ROUND_SECONDS)
 
-    def _exclusive(self) -> list[Watched]:
-        return [run for run in self._runs() if run.exclusive]
-
-    def _round(self, runs: Sequence[Watched]) -> None:
+    def _round(self, now: float) -> bool:
+        """Whether it was the last one."""
         try:
-            self.renew(runs)
+            runs = self._exclusive()
+            if runs:
+                self._busy_at = now
+            else:
+                self._heard_at = now  # nobody was asked
+            if now - self._busy_at > IDLE_SECONDS and self._companion.end_unless(self._exclusive):
+                return True
+            if runs and now >= self._due_at and self._alone():
+                self.renew(runs)
         except redis.RedisError as error:
             logger.debug("leases could not be renewed: %s", error)
             self._due_at = time.monotonic() + AGAIN_SECONDS
         except Exception:
             logger.exception("leases could not be renewed; the next time is tried in its turn")
             self._due_at = time.monotonic() + AGAIN_SECONDS
+        return False
+
+    def _exclusive(self) -> list[Watched]:
+        return [run for run in self._runs() if run.exclusive]
 
     def renew(self, runs: Sequence[Watched]) -> None:
         """Renew the lease of each; raises `redis.RedisError`."""

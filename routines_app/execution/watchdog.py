@@ -22,7 +22,7 @@ from uuid import UUID
 from django.db import Error, connections
 
 from routines_app.execution.body import stopped_outcome
-from routines_app.execution.companion import Companion
+from routines_app.execution.companion import OLD_ENOUGH_SECONDS, ROUND_SECONDS, Companion
 from routines_app.execution.heart import Heart
 from routines_app.execution.live import LiveRun
 from routines_app.execution.place import Place, own_place
@@ -33,9 +33,7 @@ from routines_app.protocol.ledger.clock import steady_seconds
 
 logger = logging.getLogger(__name__)
 
-ROUND_SECONDS = 0.5
 IDLE_SECONDS = 30.0  # without runs for this long the thread ends; the next run starts a new one
-OLD_ENOUGH_SECONDS = 1.0  # shorter runs need no heart: their start has just stamped them
 SILENCE_SECONDS = 20.0  # neither database nor Redis: after this an exclusive body must not go on
 # A round that comes so late: nobody here could listen; a body held the interpreter, or the machine was suspended.
 HELD_UP_SECONDS = 5.0
@@ -58,7 +56,7 @@ class Watchdog:
         self._awake_since = 0.0
 
     def watch(self, run: LiveRun) -> None:
-        self._place = own_place()
+        self._place = self._place or own_place()
         if self._place is not None:
             run.take_place(self._place)
         with self._lock:
@@ -102,13 +100,13 @@ class Watchdog:
             self._awake_since = now
         self._looked_at, self._present_at = now, moment
         runs = self.runs()
+        for run in runs:  # first: a thread that cannot be started must not cost a body its time-out
+            self._look_at(run, now)
         lasting = [run for run in runs if now - run.began >= OLD_ENOUGH_SECONDS]
         if lasting and (self._must_stamp() or any(run.has_news for run in lasting)):
             self._heart.ensure_beating(now, self._unheard())
         if any(run.exclusive for run in lasting) and self._must_renew():
             self._renewal.ensure_renewing(now, self._unrenewed())
-        for run in runs:
-            self._look_at(run, now)
 
     def _unheard(self) -> float | None:
         """How long the database has not answered the parent; None without a parent that could ask."""

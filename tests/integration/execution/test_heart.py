@@ -14,6 +14,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from routines_app.coordination import leases
+from routines_app.coordination.wakeups import Listener
 from routines_app.core.words import Reason, RunStatus
 from routines_app.execution.heart import LOOK_SECONDS, Heart
 from routines_app.execution.live import LiveRun
@@ -269,6 +270,61 @@ def test_a_thread_that_died_is_replaced(part: str) -> None:
     dog.look(run.began + 2)
     assert getattr(dog, part)._companion.runs
     dog.release(run)
+
+
+@pytest.mark.parametrize("part", [Heart, Renewal])
+def test_a_thread_that_dies_again_and_again_does_not_look_well(part: type[Heart] | type[Renewal]) -> None:
+    """Who replaces it owes what it owed: else nobody would take over."""
+    asks = part(list)
+    asks._companion._work = lambda: None
+    now = time.monotonic()
+    for moment in (now - 30, now - 20, now):
+        asks.ensure_beating(moment) if isinstance(asks, Heart) else asks.ensure_renewing(moment)
+        assert asks._companion.thread is not None
+        asks._companion.thread.join(5)
+    assert not asks.runs
+    assert asks.silent_seconds(now) == pytest.approx(30)
+    assert not isinstance(asks, Heart) or asks.unstamped_seconds(now) == pytest.approx(30)
+
+
+@pytest.mark.parametrize("what", ["the messages", "the runs"])
+def test_a_heart_that_cannot_hear_beats_on(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """Whatever is raised there: without it the worker's runs would be found orphaned."""
+    run = live()
+    before = RoutineRun.objects.get(id=run.id).heartbeat_at
+    asked: list[int] = []
+
+    def runs() -> list[LiveRun]:
+        asked.append(1)
+        if what == "the runs" and len(asked) == 1:
+            raise ValueError("odd")
+        return [] if run.has_ended() else [run]
+
+    def wait(*_: object) -> list[str]:
+        raise ValueError("odd")
+
+    if what == "the messages":
+        monkeypatch.setattr(Listener, "wait", wait)
+    heart = Heart(runs)
+    heart.ensure_beating(time.monotonic(), silent=1.0)
+    thread = heart._companion.thread
+    wait_for(lambda: RoutineRun.objects.get(id=run.id).heartbeat_at != before, 10, "it does not beat")
+    assert heart._companion.thread is thread
+    run.end()
+
+
+def test_a_time_out_does_not_wait_for_threads_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = live()
+    dog = Watchdog()
+    dog._runs = {run.id: run}
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(dog._heart, "ensure_beating", fail)
+    with pytest.raises(RuntimeError):
+        dog.look(run.deadline + 1)
+    assert run.stop is Stop.TIMEOUT
 
 
 def test_one_of_both_is_enough_to_go_on() -> None:
