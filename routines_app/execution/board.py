@@ -43,11 +43,11 @@ class Line:
     pid: int
     run_id: UUID
     routine_id: int | None
-    """Of an exclusive run, whose lease is to be renewed."""
+    """Of an exclusive run, whose lease is to be renewed; None once it was given back."""
     fence: int | None
     began: float
     deadline: float
-    """When its time-out is reached; infinite once the child itself sees to the end of its process."""
+    """When its time-out is reached; later, once the child itself sees to the end of its process."""
     in_body: bool
 
 
@@ -149,6 +149,9 @@ class Board:
 
     def set_in_body(self, place: int, in_body: bool) -> None:
         self._numbers[_at(place) + _IN_BODY] = in_body
+
+    def renew_no_lease(self, place: int) -> None:
+        self._numbers[_at(place) + _ROUTINE] = 0
 
     def set_deadline(self, place: int, deadline: float) -> None:
         self._moments[_at(place) + _DEADLINE] = deadline

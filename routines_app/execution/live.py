@@ -95,11 +95,13 @@ class LiveRun:
 
     def give_lease_back(self) -> None:
         """The run has ended. The flag goes first: a renewal at this very moment would re-create the lease."""
-        self.end()
+        self._ended.set()
+        if self.place is not None:
+            self.place.renew_no_lease(self.id)
         give_lease_back(self.facts)
 
     def end(self) -> None:
-        """Nobody speaks for it any more."""
+        """This process is no longer at it: nobody speaks for it any more."""
         self._ended.set()
         if self.place is not None:
             self.place.wipe(self.id)

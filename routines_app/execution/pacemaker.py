@@ -71,9 +71,11 @@ class ChildRun:
         return own_child(self.line.pid) not in DEAD + STOPPED
 
     def has_ended(self) -> bool:
-        """Or died with its process; or has lost its row, which a body that holds the interpreter does not know yet."""
-        dead = own_child(self.line.pid) in DEAD
-        return dead or self._now() is None or self._board.asked_to_stop(self.line.place, self.id) is Stop.LOST
+        """Its lease was given back; or its process has died, or its row is lost, and nobody there may know of it."""
+        line = self._now()
+        if line is None or line.routine_id is None or own_child(self.line.pid) in DEAD:
+            return True
+        return self._board.asked_to_stop(self.line.place, self.id) is Stop.LOST
 
     def ask_to_stop(self, stop: Stop, now: float) -> bool:  # noqa: ARG002
         self._board.ask_to_stop(self.line, stop)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from collections.abc import Callable
@@ -58,9 +57,13 @@ class Place:
     def set_in_body(self, run_id: UUID, in_body: bool) -> None:
         self._change(run_id, lambda place: self._board.set_in_body(place, in_body))
 
-    def ends_itself(self, run_id: UUID) -> None:
-        """The watchdog beside the body gets its turns: the parent need not kill."""
-        self._change(run_id, lambda place: self._board.set_deadline(place, math.inf))
+    def renew_no_lease(self, run_id: UUID) -> None:
+        """It was given back; the line stays while the process is at this run."""
+        self._change(run_id, self._board.renew_no_lease)
+
+    def ends_itself(self, run_id: UUID, by: float) -> None:
+        """The watchdog beside the body gets its turns: the parent need not kill, or not before that moment."""
+        self._change(run_id, lambda place: self._board.set_deadline(place, by))
 
     def _change(self, run_id: UUID, change: Callable[[int], None]) -> None:
         """What is said of this run must not change the line of the next: a thread of the last one may come late."""

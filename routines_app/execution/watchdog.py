@@ -162,14 +162,17 @@ class Watchdog:
 
     def _end_process(self, run: LiveRun) -> None:
         if run.place is not None:
-            run.place.ends_itself(run.id)
+            # Its parent need not kill, unless the body takes the interpreter from us once more.
+            run.place.ends_itself(run.id, by=time.monotonic() + RECORD_SECONDS)
         logger.error(
             "run %s of %s does not stop (%s): its process ends", run.facts.id, run.facts.routine_name, run.stop
         )
-        _apart(lambda: _record_end(run)).join(RECORD_SECONDS)
-        with run.lock:
-            if run.in_body:
-                os._exit(EXIT_CODE)
+        try:
+            _apart(lambda: _record_end(run)).join(RECORD_SECONDS)
+        finally:
+            with run.lock:
+                if run.in_body:
+                    os._exit(EXIT_CODE)
 
 
 def _silence(ours: Heart | Renewal, parents: float | None, now: float) -> float:

@@ -67,10 +67,12 @@ def test_a_place_forgets_what_its_process_ids_last_owner_wrote(board: Board) -> 
     assert board.lines() == []
 
 
-@pytest.mark.parametrize("what", ["ends", "enters its body", "leaves its body", "ends its process"])
+@pytest.mark.parametrize(
+    "what", ["ends", "enters its body", "leaves its body", "ends its process", "gives its lease back"]
+)
 def test_a_late_word_about_the_last_run_does_not_change_the_line_of_the_next(board: Board, what: str) -> None:
     """A thread of the last run may come to it when the next one has begun."""
-    last, run = live("last"), live("next")
+    last, run = live("last"), live("next", concurrency_policy="FORBID")
     place = Place(board, 0)
     last.take_place(place)
     run.take_place(place)
@@ -79,8 +81,10 @@ def test_a_late_word_about_the_last_run_does_not_change_the_line_of_the_next(boa
     before = board.line(0)
     if what == "ends":
         last.end()
+    elif what == "gives its lease back":
+        last.give_lease_back()
     elif what == "ends its process":
-        place.ends_itself(last.id)
+        place.ends_itself(last.id, by=1.0)
     else:
         place.set_in_body(last.id, what == "enters its body")
     assert board.line(0) == before

@@ -227,6 +227,36 @@ def test_a_child_whose_body_is_past_its_time_out_is_killed(board: Board, child: 
     assert RoutineRun.objects.get(id=run.id).reason == Reason.TIMEOUT
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_process_that_is_about_to_end_itself_is_looked_after_until_then(
+    board: Board, monkeypatch: pytest.MonkeyPatch, recorded: bool
+) -> None:
+    """Its body may take the interpreter again. The lease is not renewed once it was given back."""
+    left: list[int] = []
+    run = live(concurrency_policy="FORBID", max_attempts=1)
+    run.take_place(Place(board, 0))
+    run.enter_body()
+    run.ask_to_stop(Stop.TIMEOUT, 0.0)
+    monkeypatch.setattr(os, "_exit", left.append)
+    if recorded:
+        Watchdog()._end_process(run)
+    else:
+        monkeypatch.setattr(watchdogs, "_apart", failing_at_first(None))
+        with pytest.raises(RuntimeError):
+            Watchdog()._end_process(run)
+    assert left == [watchdogs.EXIT_CODE]
+    [line] = board.lines()
+    assert time.monotonic() - 60 < line.deadline <= time.monotonic() + watchdogs.RECORD_SECONDS
+    assert (line.in_body, line.routine_id is None) == (True, recorded)
+    assert (leases.holder(run.routine_id) is None) == recorded
+    seen = ChildRun(board, line)
+    assert seen.is_in_body_after(time.monotonic() + watchdogs.RECORD_SECONDS)
+    Pacemaker(board)._renewal.renew([seen])
+    assert (leases.holder(run.routine_id) is None) == recorded
+    run.end()
+    assert board.lines() == []
+
+
 def test_a_stranger_that_has_a_dead_childs_id_by_then_is_left_alone(
     board: Board, child: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,7 +323,7 @@ def test_a_child_that_is_elsewhere_by_then_is_not_killed(
     elif what == "it is at its next run":
         written(board, child, other, deadline=LONG_AGO)
     elif what == "it ends itself":
-        place.ends_itself(run.id)
+        place.ends_itself(run.id, by=time.monotonic())
     else:
         written(board, child, run, deadline=time.monotonic() - HEAD_START_SECONDS)
     monkeypatch.setattr(Pacemaker, "runs", lambda self: [seen])
