@@ -81,13 +81,17 @@ def misrouted() -> None:
 
 
 @shared_task
-def sleepy(seconds: float = 1.0) -> float:
-    """Sleeps in short pieces, so that an interrupt lands between them."""
+def sleepy(seconds: float = 1.0, until: str = "") -> float:
+    """Sleeps in short pieces, so that an interrupt lands between them; not longer than `until` there is that file."""
     with body(seconds=seconds):
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
+        while (left := end - time.monotonic()) > 0 and not is_there(until):
             time.sleep(min(left, 0.05))
     return seconds
+
+
+def is_there(file: str) -> bool:
+    return bool(file) and Path(file).exists()
 
 
 @shared_task
@@ -119,11 +123,11 @@ def exit_hard(code: int = 1) -> None:
 
 
 @shared_task
-def swallow(seconds: float = 60.0) -> str:
-    """Catches whatever asks it to stop, writes that down, and goes on."""
+def swallow(seconds: float = 60.0, until: str = "") -> str:
+    """Catches whatever asks it to stop, writes that down, and goes on, `until` there is that file."""
     end = time.monotonic() + seconds
     with body(seconds=seconds) as known:
-        while time.monotonic() < end:
+        while time.monotonic() < end and not is_there(until):
             try:
                 time.sleep(0.05)
             except BaseException as error:  # noqa: BLE001 - swallowing everything is what this task is for

@@ -100,7 +100,8 @@ def test_a_body_that_cannot_be_stopped_is_not_pretended_away(make_stack: StackFa
     worker = stack.worker(pool=pool, concurrency=4)
     narrow = service.create_pool("narrow", max_concurrent=1)
     policies = {"task": f"{TASKS}.swallow", "timeout_ms": 1000, "max_attempts": 2}
-    pooled = routine("pooled", kwargs={"seconds": 8}, pool=narrow, **policies)
+    over = stack.directory / "over"
+    pooled = routine("pooled", kwargs={"seconds": 120, "until": str(over)}, pool=narrow, **policies)
     alone = routine("alone", kwargs={"seconds": 120}, concurrency_policy="FORBID", **policies)
     first, held = ring(pooled, pool=narrow), ring(alone)
     marked = RoutineRun.objects.filter(status=RunStatus.RUNNING, reason=Reason.OVERDUE)
@@ -108,6 +109,7 @@ def test_a_body_that_cannot_be_stopped_is_not_pretended_away(make_stack: StackFa
     worker.wait_for_log("routine-run-overdue")
     waiting = service.run_now(pooled)
     assert (first.retries(), held.retries()) == ([], [])
+    over.touch()
     assert ended(stack, first, 25).reason == Reason.TIMEOUT
     assert stack.bodies("pooled")[0].how == "returned"
     stack.wait_until(lambda: len(stack.bodies("pooled")) > 1, 15, "nothing came after it")

@@ -11,34 +11,45 @@ from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun
 from tests.acceptance.conftest import StackFactory
 from tests.acceptance.fault import SLEEPY, Fault
-from tests.acceptance.ringing import ring, routine
+from tests.acceptance.ringing import Rung, ring, routine
+from tests.processes import stretched
 
-QUICK = {
-    "HEARTBEAT_SECONDS": 1.0,
-    "ORPHAN_SECONDS": 4.0,
-    "UNGUARDED_ORPHAN_SECONDS": 4.0,
-    "LEASE_SECONDS": 3.0,
-    "RECONCILE_SECONDS": 0.5,
-}
-LOCKED_SECONDS = 7.0
+POOLS = ["threads", "prefork"]
 
 
 def test_fault_31_a_locked_run_row_silences_no_worker(make_stack: StackFactory, fault: Fault) -> None:
     """Row 31: neither the run whose row it is nor its neighbours in the same process are taken for dead."""
-    stack = make_stack(settings={"ROUTINES": QUICK})
+    silent = stretched(4.0)  # a heart that waits for a core is not dead either
+    stack = make_stack(
+        settings={
+            "ROUTINES": {
+                "HEARTBEAT_SECONDS": 1.0,
+                "ORPHAN_SECONDS": silent,
+                "UNGUARDED_ORPHAN_SECONDS": silent,
+                "LEASE_SECONDS": 3.0,
+                "RECONCILE_SECONDS": 0.5,
+            }
+        }
+    )
     stack.beat()
-    stack.worker(pool="threads", concurrency=2)
-    stack.worker(pool="prefork", concurrency=2)
-    runs = [ring(routine(f"run {n}", task=SLEEPY, kwargs={"seconds": 14}, max_attempts=1)) for n in range(4)]
+    for pool in POOLS:
+        stack.worker(pool=pool, concurrency=2, queues=pool)
+    over = stack.directory / "over"
+
+    def rung(pool: str, number: int) -> Rung:
+        waits = {"seconds": 300, "until": str(over)}
+        run = ring(routine(f"{pool} {number}", task=SLEEPY, kwargs=waits, queue=pool, max_attempts=1), send=False)
+        run.send(queue=pool)
+        return run
+
+    runs = {pool: [rung(pool, number) for number in range(2)] for pool in POOLS}
     stack.wait_until(lambda: len(stack.bodies()) == 4, 15, "the runs did not start")
-    for worker in ("worker1", "worker2"):
-        held = RoutineRun.objects.filter(status=RunStatus.RUNNING, worker__startswith=worker).order_by("id")
-        assert held.count() == 2
+    locked = [runs[pool][0].id for pool in POOLS]  # the other of each worker is its neighbour
     with transaction.atomic():
-        ids = {run.worker[:7]: run.id for run in RoutineRun.objects.filter(status=RunStatus.RUNNING)}
-        list(RoutineRun.objects.select_for_update().filter(id__in=ids.values()))
-        time.sleep(LOCKED_SECONDS)
-    for run in runs:
+        list(RoutineRun.objects.select_for_update().filter(id__in=locked))
+        time.sleep(silent + 3)
+    over.touch()
+    for run in (run for of_pool in runs.values() for run in of_pool):
         stack.wait_until(lambda run=run: run.refresh() not in ACTIVE, 20, "a run did not end")
         assert run.row.status == RunStatus.SUCCESS
     assert len(stack.bodies()) == 4
