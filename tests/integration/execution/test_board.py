@@ -21,11 +21,6 @@ from tests.integration.execution.test_heart import live
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 
-@pytest.fixture
-def board() -> Board:
-    return Board()
-
-
 @pytest.mark.parametrize("whose", ["the pool's", "a body's"])
 def test_a_new_child_wipes_its_place_before_its_first_run(
     board: Board, monkeypatch: pytest.MonkeyPatch, whose: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from typing import Any
-from uuid import UUID
 
 import pytest
 import redis
@@ -20,7 +19,7 @@ from routines_app.execution.heart import LOOK_SECONDS, Heart
 from routines_app.execution.live import LiveRun
 from routines_app.execution.renewal import Renewal
 from routines_app.execution.stops import Stop
-from routines_app.execution.watchdog import SILENCE_SECONDS, Watchdog
+from routines_app.execution.watchdog import Watchdog
 from routines_app.models import RoutineRun, RunLog
 from routines_app.protocol.end.finish import close_run, finish
 from routines_app.protocol.end.overlap import request_stop
@@ -170,76 +169,6 @@ def test_a_run_that_lost_its_row_writes_no_log() -> None:
     assert beat_heart({run.facts.id: None}) == {}
 
 
-def test_an_exclusive_body_stops_when_neither_database_nor_redis_answer() -> None:
-    """And not earlier, and not when one of them does."""
-    shared, exclusive = live("shared"), live("exclusive", concurrency_policy="FORBID")
-    dog = Watchdog()
-    dog._runs = {run.facts.id: run for run in (shared, exclusive)}
-    now = time.monotonic()
-    for asks in (dog._heart, dog._renewal):
-        asks._companion._thread = threading.current_thread()
-        asks._heard_at = now
-    for second in range(int(SILENCE_SECONDS)):
-        dog.look(now + second)
-    assert exclusive.stop is None
-    for asks in (dog._heart, dog._renewal):
-        asks._heard_at = now + 5
-        dog.look(now + SILENCE_SECONDS + 1)
-        assert exclusive.stop is None
-        asks._heard_at = now
-    dog.look(now + SILENCE_SECONDS + 1)
-    assert (exclusive.stop, shared.stop) == (Stop.LOST, None)
-
-
-def test_a_body_that_held_the_interpreter_is_not_taken_for_an_outage() -> None:
-    """Nobody in the process could listen meanwhile; from then on they have the whole time again."""
-    run = live("exclusive", concurrency_policy="FORBID")
-    dog = Watchdog()
-    dog._runs = {run.facts.id: run}
-    now = time.monotonic()
-    for asks in (dog._heart, dog._renewal):
-        asks._companion._thread = threading.current_thread()
-        asks._heard_at = now
-    dog.look(now)
-    for second in range(int(SILENCE_SECONDS)):
-        dog.look(now + 2 * SILENCE_SECONDS + second)
-    assert run.stop is None
-    dog.look(now + 3 * SILENCE_SECONDS + 1)
-    assert run.stop is Stop.LOST
-
-
-def hears_redis_only(dog: Watchdog, now: float) -> bool:
-    return dog.silent_seconds(now) < dog._heart.silent_seconds(now)
-
-
-@override_settings(ROUTINES={"HEARTBEAT_SECONDS": 0.2})
-def test_a_database_that_hangs_costs_no_lease(monkeypatch: pytest.MonkeyPatch, redis_client: redis.Redis) -> None:
-    """The heart waits for the database for ever; leases are renewed, and Redis' answers keep the body alive."""
-    thawed, asked = threading.Event(), threading.Event()
-
-    def hang(*_: object) -> dict[UUID, Any]:
-        asked.set()
-        thawed.wait(30)
-        return {}
-
-    for name in ("beat_heart", "look"):
-        monkeypatch.setattr(f"routines_app.execution.heart.{name}", hang)
-    run = live(concurrency_policy="FORBID")
-    dog = Watchdog()
-    dog._runs = {run.facts.id: run}
-    dog.look(run.began + 2)
-    try:
-        assert asked.wait(5)
-        redis_client.flushdb()
-        wait_for(lambda: leases.holder(run.facts.routine_id), 10, "the lease was not renewed")
-        wait_for(lambda: hears_redis_only(dog, time.monotonic()), 10, "Redis' answers are not counted")
-        assert run.stop is None
-    finally:
-        run.leave_body()
-        dog.release(run)
-        thawed.set()
-
-
 def test_a_renewal_does_not_bring_back_the_lease_of_a_run_that_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither after the end, nor when the end comes in the middle of it: the routine's next run would have to wait."""
     run = live(concurrency_policy="FORBID")
@@ -311,20 +240,6 @@ def test_a_heart_that_cannot_hear_beats_on(monkeypatch: pytest.MonkeyPatch, what
     wait_for(lambda: RoutineRun.objects.get(id=run.id).heartbeat_at != before, 10, "it does not beat")
     assert heart._companion.thread is thread
     run.end()
-
-
-def test_a_time_out_does_not_wait_for_threads_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = live()
-    dog = Watchdog()
-    dog._runs = {run.id: run}
-
-    def fail(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(dog._heart, "ensure_beating", fail)
-    with pytest.raises(RuntimeError):
-        dog.look(run.deadline + 1)
-    assert run.stop is Stop.TIMEOUT
 
 
 def test_one_of_both_is_enough_to_go_on() -> None:
