@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from routines_app.execution import background
 from routines_app.execution.board import Board
 from tests.integration.execution.children import process
 
 
 @pytest.fixture(autouse=True)
-def alone(ledger: None, short_lived_threads: None) -> None:
+def alone(ledger: None, short_lived_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test begins with nothing that runs and leaves nothing that does."""
+    monkeypatch.setattr(background, "IDLE_SECONDS", 0.0)
 
 
 @pytest.fixture
