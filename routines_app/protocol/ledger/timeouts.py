@@ -5,14 +5,16 @@ routines. And a beat that is frozen inside its claim hides its rows from everybo
 transaction.
 
 PostgreSQL takes the limits for the transaction alone (`SET LOCAL`): nothing is left behind on a connection that a
-pooler hands to somebody else. MariaDB and MySQL know limits of a session only, and a session may be a caller's own
-(`run_now` in a web request lets runs into their pool): what was set before is set again afterwards.
+pooler hands to somebody else. MariaDB and MySQL know limits of a session only. Either may be a caller's own (`run_now`
+in a web request lets runs into their pool, `prune_runs` stands in somebody's `atomic()`): what was set before is set
+again afterwards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 
 from django.db import Error, connections, transaction
@@ -27,16 +29,39 @@ QUICK_LOCK_MS = 100  # where it is known that some row is locked, and which is l
 # Our decisions are made behind locks: what was committed while we waited for one must be seen.
 _ISOLATION = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
+_inside: ContextVar[bool] = ContextVar("inside", default=False)
+
 
 @contextmanager
-def bounded(*, lock_ms: int = LOCK_MS) -> Iterator[None]:
-    """A transaction of the ledger that waits for no lock longer than this, and for nothing for long."""
-    alias = ledger_alias()
+def bounded(*, lock_ms: int = LOCK_MS, using: str | None = None) -> Iterator[None]:
+    """A transaction (of the ledger) that waits for no lock longer than this, and for nothing for long.
+
+    Inside a caller's transaction the caller's own limits hold again when it is left. What is done on commit comes after
+    it: whoever writes there needs limits of its own.
+    """
+    alias = ledger_alias() if using is None else using
     connection = connections[alias]
-    with _session_limits(connection, lock_ms), transaction.atomic(using=alias):
-        if connection.vendor == "postgresql":
-            _limit_transaction(connection, lock_ms)
+    with (
+        _session_limits(connection, lock_ms),
+        transaction.atomic(using=alias),
+        _transaction_limits(connection, lock_ms),
+        _noted(),
+    ):
         yield
+
+
+@contextmanager
+def _noted() -> Iterator[None]:
+    token = _inside.set(True)
+    try:
+        yield
+    finally:
+        _inside.reset(token)
+
+
+def is_bounded() -> bool:
+    """Whether this is done inside `bounded`, so by somebody who rather comes back than waits."""
+    return _inside.get()
 
 
 def run_bounded(statement: str, arguments: Sequence[Any]) -> int:
@@ -63,22 +88,39 @@ def _takes_several(connection: Any, cursor: Any) -> bool:
     return is_psycopg_3 and not inside and not connection.settings_dict["OPTIONS"].get("server_side_binding")
 
 
-def _limit_transaction(connection: Any, lock_ms: int) -> None:
+@contextmanager
+def _transaction_limits(connection: Any, lock_ms: int) -> Iterator[None]:
+    if connection.vendor != "postgresql":
+        yield
+        return
     # Inside somebody else's transaction theirs is the isolation; only the first statement of one may set it.
-    first = f"{_ISOLATION}; " if _is_outermost(connection) else ""
-    with connection.cursor() as cursor:
-        cursor.execute(first + _limits(lock_ms))
+    is_outermost = not connection.savepoint_ids
+    before = "" if is_outermost else _limits_now(connection)
+    _run(connection, f"{_ISOLATION}; {_limits(lock_ms)}" if is_outermost else _limits(lock_ms))
+    yield
+    # An error goes back to the savepoint, and the limits with it; else they would last until the caller's commit.
+    if before and not connection.needs_rollback:
+        _run(connection, before)
 
 
 def _limits(lock_ms: int) -> str:
-    return (
-        f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS};"
-        f" SET LOCAL statement_timeout = {STATEMENT_MS}; SET LOCAL lock_timeout = {lock_ms}"
-    )
+    return _local(idle_in_transaction_session_timeout=IDLE_MS, statement_timeout=STATEMENT_MS, lock_timeout=lock_ms)
 
 
-def _is_outermost(connection: Any) -> bool:
-    return not connection.savepoint_ids
+def _limits_now(connection: Any) -> str:
+    names = ("idle_in_transaction_session_timeout", "statement_timeout", "lock_timeout")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT " + ", ".join(f"current_setting('{name}')" for name in names))
+        return _local(**dict(zip(names, cursor.fetchone(), strict=True)))
+
+
+def _local(**values: object) -> str:
+    return "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in values.items())
+
+
+def _run(connection: Any, statements: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statements)
 
 
 @contextmanager
@@ -98,7 +140,8 @@ def _session_limits(connection: Any, lock_ms: int) -> Iterator[None]:
     finally:
         # A session that is gone has taken its limits along, and the error that ended it is the one to tell.
         if connection.connection is session:
-            with suppress(Error), connection.cursor() as cursor:
+            # By the driver's own cursor: after a deadlock inside a caller's transaction Django lets nothing through.
+            with suppress(Error), connection.wrap_database_errors, session.cursor() as cursor:
                 cursor.execute(_setting(before))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -51,6 +51,39 @@ def test_the_limits_hold_inside_and_are_gone_afterwards() -> None:
     if connection.vendor == "postgresql":
         expected = ["500ms", f"{STATEMENT_MS // 1000}s", f"{IDLE_MS // 1000}s", "read committed"]
         assert list(first.values()) == expected
+
+
+@needs_row_locks
+def test_a_callers_own_transaction_has_its_own_limits_afterwards() -> None:
+    """A verb inside `atomic()`: what the caller does next may take as long as before, whatever became of the verb."""
+    with transaction.atomic():
+        before = limits()
+        service.prune_runs(1)
+        with bounded():
+            inside = limits()
+            with bounded(lock_ms=QUICK_LOCK_MS):
+                pass
+            assert limits() == inside
+        assert limits() == before
+        with suppress(ZeroDivisionError), bounded():
+            raise ZeroDivisionError
+        assert limits() == before
+    assert inside != before
+
+
+@pytest.mark.skipif(connection.vendor != "mysql", reason="limits of a session, which an error does not end")
+def test_a_deadlock_inside_a_callers_transaction_leaves_no_limits_behind() -> None:
+    """The server has rolled all of it back, the savepoint too: Django refuses every statement until the caller ends."""
+
+    def meet_a_deadlock() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("ROLLBACK")
+        raise OperationalError from Exception(1213, "Deadlock found when trying to get lock")
+
+    before = limits()
+    with pytest.raises(OperationalError), transaction.atomic(), bounded():
+        meet_a_deadlock()
+    assert limits() == before
 
 
 @needs_row_locks
