@@ -40,6 +40,7 @@ from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, on_commit, sql
 from routines_app.protocol.ledger.locks import update_if
 from routines_app.protocol.ledger.prepared import run_statement
+from routines_app.protocol.ledger.timeouts import is_bounded
 from routines_app.protocol.record import events, facts, told
 from routines_app.protocol.record.facts import RunFacts, light_run
 from routines_app.protocol.record.outcome import Outcome
@@ -235,7 +236,8 @@ def _after_commit(run: RunFacts, outcome: Outcome, recorded: Recorded) -> None:
     if _concerns_beats(run, recorded):
         on_commit(wakeups.wake_beats)
     if not recorded.mirrored and mirror.is_wanted(run, outcome):
-        on_commit(lambda: mirror.write(run, outcome, recorded.status))
+        limited = is_bounded()  # now: what is done on commit is done outside of it
+        on_commit(lambda: mirror.write(run, outcome, recorded.status, limited=limited))
     _tell(run, outcome, recorded)
 
 

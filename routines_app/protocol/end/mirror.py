@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +17,7 @@ from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import is_postgresql, sql
 from routines_app.protocol.ledger.errors import retrying_conflicts
 from routines_app.protocol.ledger.prepared import run_statement
+from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.record.outcome import Outcome
 
@@ -30,10 +32,18 @@ def is_wanted(run: RunFacts, outcome: Outcome) -> bool:
     return outcome.mirrored and run.keep_result and get_settings().mirror_results and _installed()
 
 
-def write(run: RunFacts, outcome: Outcome, status: RunStatus) -> None:
-    """Store the record. A copy must not disturb the original: what fails here is logged."""
+def write(run: RunFacts, outcome: Outcome, status: RunStatus, *, limited: bool = False) -> None:
+    """Store the record. A copy must not disturb the original: what fails here is logged.
+
+    `limited`: for a beat, who does not wait for a record that somebody holds.
+    """
+
+    def store() -> None:
+        with bounded(using=_alias()) if limited else nullcontext():
+            _store(_record(run, outcome), status)
+
     try:
-        retrying_conflicts(lambda: _store(_record(run, outcome), status))
+        retrying_conflicts(store)
     except Exception:
         logger.exception("the result of run %s could not be mirrored to django-celery-results", run.id)
 

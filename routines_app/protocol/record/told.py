@@ -10,11 +10,12 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import Error, transaction
+from django.db import Error
 
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
-from routines_app.protocol.ledger.locks import lock_runs
+from routines_app.protocol.ledger.locks import update_free
+from routines_app.protocol.ledger.timeouts import bounded
 
 logger = logging.getLogger(__name__)
 
@@ -39,14 +40,13 @@ def note(run_ids: Collection[UUID]) -> None:
 
 
 def _clear(run_ids: Collection[UUID]) -> None:
-    """What fails here must not fail the end, which is committed; a beat tells it once more then."""
-    alias = ledger_alias()
-    runs = RoutineRun.objects.using(alias)
+    """What fails here must not fail the end, which is committed; a beat tells it once more then.
+
+    So it is with a row that somebody holds, a receiver's task perhaps: whoever comes here may be a beat, and waits for
+    nobody.
+    """
     try:
-        if len(run_ids) == 1:
-            runs.filter(id__in=run_ids).update(tell_after=None)
-            return
-        with transaction.atomic(using=alias):
-            runs.filter(id__in=lock_runs(runs.all(), run_ids)).update(tell_after=None)
+        with bounded():
+            update_free(RoutineRun.objects.using(ledger_alias()).filter(id__in=run_ids), tell_after=None)
     except Error as error:
         logger.warning("the ends of %s runs were told, which could not be noted: %s", len(run_ids), error)
