@@ -35,7 +35,7 @@ from routines_app.core.words import RoutineStatus, Source
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.claim.alike import Decisions
 from routines_app.protocol.claim.decide import Claimed, needs_active_runs
-from routines_app.protocol.claim.due import DueRow, due_ids, read_due, still_due, take_due, take_these, write_states
+from routines_app.protocol.claim.due import DueRow, due_ids, still_due, take_due, take_these, write_states
 from routines_app.protocol.claim.new_runs import NewRun, insert_runs
 from routines_app.protocol.claim.rare import end_due_pause, park_broken, record_moves, record_replans
 from routines_app.protocol.claim.set_aside import SetAside
@@ -64,6 +64,8 @@ class ClaimReport:
     claimed: int = 0
     left: bool = False
     """Some of what was locked is left for the next claim: deciding took too long."""
+    given_up: int = 0
+    """Those that made it fail and were parked, or are due no longer."""
     fired: int = 0
     skipped: int = 0
     pooled: bool = False
@@ -102,8 +104,9 @@ def _claim_others(now: datetime, limit: int) -> ClaimReport:
         if isinstance(error, Error) and is_outage(error):
             raise
         logger.info("a batch could not be claimed as a whole: %s", error)
-        report = _claim_apart(due_ids(now, limit, without=set_aside.ids), now)
-        if not report.claimed and not set_aside:
+        suspects = due_ids(now, limit, without=set_aside.ids)
+        report = _claim_apart(suspects, now)
+        if suspects and not (report.claimed or report.given_up or set_aside):
             raise  # it was no routine's own trouble
         return report
 
@@ -137,6 +140,8 @@ def _claim_apart(routine_ids: Sequence[int], now: datetime) -> ClaimReport:
     for routine_id, error in apart.failed:
         if why := _give_up(routine_id, error, now):
             refused.setdefault(why, []).append(routine_id)
+        else:
+            report.given_up += 1
     # Back among the others they would fail the next batch as a whole: one of them may be the one that is looked for.
     refused[SUSPECTED] = apart.left
     for why, ids in refused.items():
@@ -148,30 +153,20 @@ def _claim_apart(routine_ids: Sequence[int], now: datetime) -> ClaimReport:
 
 
 def _give_up(routine_id: int, error: Exception, now: datetime) -> str:
-    """The one that a batch failed by: parked when its values are at fault; else why it must be set aside."""
+    """The one that a batch failed by: parked when its values are at fault; else why it must be set aside.
+
+    Nothing of the two, when it is gone, or somebody else has parked or mended it meanwhile.
+    """
     try:
-        if _is_at_fault(routine_id, error):
+        refused_value = isinstance(error, Error) and trouble_of(error) is Trouble.VALUE
+        if refused_value or not isinstance(error, Error):
             with bounded(lock_ms=QUICK_LOCK_MS):
-                park_unreadable(routine_id, error, now)
-            return ""
-    except Error as another:
-        if is_outage(another):
+                park_unreadable(routine_id, error, now, due=refused_value)
+    except Exception as another:
+        if isinstance(another, Error) and is_outage(another):
             raise
         error = another
-    return f"{type(error).__name__}: {error}".strip()
-
-
-def _is_at_fault(routine_id: int, error: Exception) -> bool:
-    """Whether its row holds something that cannot be read, or cannot be written on."""
-    if isinstance(error, Error):
-        return trouble_of(error) is Trouble.VALUE
-    try:
-        read_due([routine_id])
-    except Error as unreadable:
-        return trouble_of(unreadable) is Trouble.VALUE
-    except Exception:  # noqa: BLE001 - whatever the adapter of another database raises over a value that it cannot read
-        return True
-    return False
+    return f"{type(error).__name__}: {error}".strip() if still_due(now, [routine_id]) else ""
 
 
 def _claim(rows: list[DueRow], now: datetime) -> ClaimReport:

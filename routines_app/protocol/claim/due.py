@@ -168,12 +168,6 @@ def _take(alias: str, due: QuerySet[RoutineState], limit: int) -> tuple[list[int
     return locked, states.order_by("next_run_at", "routine_id").values_list(*_COLUMNS)
 
 
-def read_due(routine_ids: Collection[int]) -> list[DueRow]:
-    """Read these routines and their states as a claim does, locking nothing."""
-    states = RoutineState.objects.using(ledger_alias()).filter(pk__in=routine_ids)
-    return [DueRow._make(row) for row in states.values_list(*_COLUMNS)]
-
-
 def _free(locked: list[int], read: Iterable[tuple[Any, ...]]) -> Taken:
     """Without the routines whose pool no run could refer to."""
     rows = [DueRow._make(row) for row in read]

@@ -115,6 +115,13 @@ def is_outage(error: BaseException) -> bool:
     return trouble is Trouble.OUTAGE or (trouble is Trouble.LIMIT and leaving.is_set())
 
 
+def is_about_a_value(error: Exception) -> bool:
+    """Whether reading a row has failed by what is in it; drivers raise errors of their own over such values, too."""
+    if isinstance(error, Error):
+        return trouble_of(error) is Trouble.VALUE
+    return isinstance(error, ValueError | TypeError | AttributeError | ArithmeticError)
+
+
 def sqlstate_of(error: BaseException) -> str:
     """PostgreSQL's code of the error; empty where there is none."""
     cause = error.__cause__

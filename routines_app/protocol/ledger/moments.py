@@ -6,9 +6,10 @@ away, and the reason is written where people look.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 
-from django.db.models import DateTimeField, Model, Q, QuerySet
+from django.db.models import DateTimeField, F, Model, Q, QuerySet
 
 # With a day to spare on each side, whatever zone they are shown in.
 FIRST_MOMENT = datetime(1, 1, 2, tzinfo=UTC)
@@ -20,14 +21,18 @@ def unreadable(column: str) -> Q:
     return Q(**{f"{column}__lt": FIRST_MOMENT}) | Q(**{f"{column}__gt": LAST_MOMENT})
 
 
-def take_unreadable_away(rows: QuerySet[Model], now: datetime) -> list[str]:
+def take_unreadable_away(rows: QuerySet[Model], now: datetime, *, needed: Collection[str] = ()) -> list[str]:
     """Empty the times of these rows that cannot be read, or write the present where there must be one; which columns.
 
-    Nothing is read of them: the database compares.
+    `needed` are those that may be empty in other rows. Nothing is read of them: the database compares. A row that has a
+    version gets a new one.
     """
-    times = [field for field in rows.model._meta.concrete_fields if isinstance(field, DateTimeField)]
-    return [
-        field.attname
-        for field in times
-        if rows.filter(unreadable(field.attname)).update(**{field.attname: None if field.null else now})
-    ]
+    fields = rows.model._meta.concrete_fields
+    version = {"version": F("version") + 1} if any(field.name == "version" for field in fields) else {}
+    gone = []
+    for field in fields:
+        if isinstance(field, DateTimeField):
+            instead = None if field.null and field.name not in needed else now
+            if rows.filter(unreadable(field.attname)).update(**{field.attname: instead}, **version):
+                gone.append(field.attname)
+    return gone

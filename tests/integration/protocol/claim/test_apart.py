@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -157,6 +157,39 @@ def test_a_row_that_cannot_be_read_is_parked_and_the_others_fire(table: str, key
     assert ScheduleChange.objects.get(routine=routine, kind=ChangeKind.PARKED).reason == routine.pause_reason
     service.reset_routine("broken")
     assert Routine.objects.get(name="broken").status == "ACTIVE"
+
+
+@needs_postgresql
+def test_one_that_is_alone_and_is_parked_is_no_failure_of_the_claim() -> None:
+    """Nothing is left to do, so nothing is raised, and nothing is said but that it is parked."""
+    (routine,) = due("broken")
+    spoil("routine", "id", routine, end_at="infinity")
+    assert claim_due(clock.now()).claimed == 0
+    assert Routine.objects.get().status == "PARKED"
+
+
+@pytest.mark.parametrize("meanwhile", [Routine.delete, service.archive_routine])
+def test_one_that_is_gone_before_it_could_be_parked_harms_nobody(
+    meanwhile: Callable[[Routine], object], monkeypatch: pytest.MonkeyPatch, nothing_set_aside: SetAside
+) -> None:
+    """A person was faster: it is neither parked nor set aside."""
+    routine, *_ = due("bad", "good")
+    insert, park = claim.insert_runs, claim.park_unreadable
+
+    def refuse(rows: Any) -> Any:
+        if any(row.routine_id == routine.pk for row in rows):
+            raise ValueError("cannot be written")
+        return insert(rows)
+
+    def come_too_late(*arguments: Any, **options: Any) -> bool:
+        meanwhile(routine)
+        return park(*arguments, **options)
+
+    monkeypatch.setattr(claim, "insert_runs", refuse)
+    monkeypatch.setattr(claim, "park_unreadable", come_too_late)
+    assert claim_due(clock.now()).fired == 1
+    assert nothing_set_aside.ids == []
+    assert not ScheduleChange.objects.filter(kind=ChangeKind.PARKED).exists()
 
 
 @needs_postgresql
