@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Hashable
 
+REMEMBERED = 10_000  # what ends without anybody noticing is not remembered for ever
+
 
 class Said:
     """What this process has said about things that last."""
@@ -22,6 +24,8 @@ class Said:
         """Whether it is new: for those who say it themselves."""
         is_new = self._said.get(about) != text
         self._said[about] = text
+        if len(self._said) > REMEMBERED:
+            del self._said[next(iter(self._said))]
         return is_new
 
     def __contains__(self, about: Hashable) -> bool:

@@ -55,7 +55,7 @@ def _dispatch(some: QuerySet[RoutineRun], now: datetime, lock_ms: int | None = N
         rows = _take(some, now)
         messages = judge(rows, now)
     for row in rows:
-        _said.over(row.name)
+        _said.over(row.id)
     return messages
 
 
@@ -80,7 +80,7 @@ def _look_again(run_id: UUID, error: Error, now: datetime) -> None:
     """Somebody holds a row that deciding this one needs: a moment later, and behind the others."""
     run = RoutineRun.objects.using(ledger_alias()).filter(id=run_id)
     name = run.values_list("routine__name", flat=True).first()
-    _said.warn(name, f"a waiting run of routine {name} cannot be decided now and is looked at again: {error}")
+    _said.warn(run_id, f"a waiting run of routine {name} cannot be decided now and is looked at again: {error}")
     with bounded(lock_ms=QUICK_LOCK_MS):
         update_free(run.filter(status=RunStatus.PENDING), publish_after=now + LOOK_AGAIN)
 

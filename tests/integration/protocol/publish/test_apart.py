@@ -144,10 +144,10 @@ def test_a_row_that_deciding_one_run_needs_and_somebody_holds_stops_only_that_on
     new.refresh_from_db()
     assert new.publish_after is not None
     assert new.publish_after > asked_at
-    assert "replaces" in waiting._said
+    assert new.pk in waiting._said
     RoutineRun.objects.filter(id=new.pk).update(publish_after=timezone.now() - timedelta(seconds=1))
     sent()
-    assert "replaces" not in waiting._said, "it was decided: the next time is news"
+    assert new.pk not in waiting._said, "it was decided: the next time is news"
 
 
 @needs_row_locks
