@@ -13,7 +13,7 @@ A new row that refers to another (a run to its routine and its pool) needs that 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -25,12 +25,14 @@ from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
 
 Row = TypeVar("Row", bound=Model)
+Id = TypeVar("Id", int, UUID)
 
-_KEY_FREE = {
-    "postgresql": "FOR KEY SHARE SKIP LOCKED",
+_SHARED = {
+    "postgresql": "FOR SHARE SKIP LOCKED",
     "mariadb": "LOCK IN SHARE MODE SKIP LOCKED",
     "mysql": "FOR SHARE SKIP LOCKED",
 }
+_KEY_SHARED = _SHARED | {"postgresql": "FOR KEY SHARE SKIP LOCKED"}
 
 
 def lock_state(routine_id: int) -> RoutineState | None:
@@ -65,15 +67,26 @@ def lock_free_pools(pool_ids: Collection[int]) -> dict[int, int]:
 
 def free_keys(model: type[Model], ids: Collection[int]) -> set[int]:
     """Those of the rows that new rows may refer to now; they stay so until the commit."""
-    connection = connections[ledger_alias()]
-    clause = _KEY_FREE.get(_kind_of(connection))
+    return _share(model, ids, _KEY_SHARED)
+
+
+def unheld(model: type[Model], ids: Collection[Id]) -> set[Id]:
+    """Those of the rows that nobody is writing on; whoever asks the same at this moment is not taken for a writer."""
+    return _share(model, ids, _SHARED)
+
+
+def _share(model: type[Model], ids: Collection[Id], clauses: Mapping[str, str]) -> set[Id]:
+    """Those of the rows that could be locked together with others who only share them."""
+    alias = ledger_alias()
+    connection = connections[alias]
+    clause = clauses.get(_kind_of(connection))
     if clause is None or not ids:
         return set(ids)
-    table = connection.ops.quote_name(model._meta.db_table)
-    places = ", ".join(["%s"] * len(ids))
+    rows = model._default_manager.using(alias).filter(AnyOf("pk", ids)).order_by("pk").values_list("pk")
+    statement, arguments = rows.query.get_compiler(alias).as_sql()
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT id FROM {table} WHERE id IN ({places}) ORDER BY id {clause}", sorted(ids))  # noqa: S608
-        return {found for (found,) in cursor.fetchall()}
+        cursor.execute(f"{statement} {clause}", arguments)
+        return {model._meta.pk.to_python(found) for (found,) in cursor.fetchall()}
 
 
 def _kind_of(connection: Any) -> str:

@@ -15,7 +15,7 @@ from django.db.models import Model, QuerySet
 from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.locks import skipping_locked
+from routines_app.protocol.ledger.locks import unheld
 from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import bounded
 
@@ -48,5 +48,5 @@ def _held(rows: QuerySet[Model]) -> set[str]:
     """The routines of those of the rows that cannot be locked."""
     with bounded():
         names = dict(rows.values_list("pk", "routine__name")[:AT_ONCE])
-        free = set(skipping_locked(rows.filter(pk__in=names).order_by("pk"), keys=False).values_list("pk", flat=True))
+        free = unheld(rows.model, names)
     return {name for pk, name in names.items() if pk not in free}

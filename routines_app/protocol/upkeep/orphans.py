@@ -27,10 +27,9 @@ from routines_app.coordination import leases
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.end.finish import Lost, finish
-from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.errors import Trouble, is_outage, retrying_conflicts, trouble_of
-from routines_app.protocol.ledger.locks import free_keys, lock_free_states, skipping_locked
+from routines_app.protocol.ledger.locks import free_keys, lock_free_states, skipping_locked, unheld
 from routines_app.protocol.ledger.moments import take_unreadable_away, unreadable
 from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
@@ -140,8 +139,7 @@ def locked_runs(run_ids: Collection[UUID]) -> set[UUID]:
     if not run_ids:
         return set()
     with bounded():
-        rows = RoutineRun.objects.using(ledger_alias()).filter(AnyOf("id", run_ids)).order_by("id")
-        return set(run_ids) - set(skipping_locked(rows, keys=False).values_list("id", flat=True))
+        return set(run_ids) - unheld(RoutineRun, run_ids)
 
 
 def orphan_runs(run_ids: Collection[UUID], now: datetime) -> list[UUID]:

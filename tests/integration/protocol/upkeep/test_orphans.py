@@ -16,6 +16,7 @@ from django.utils import timezone
 from routines_app.coordination import leases
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Routine, RoutineRun
+from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.record import facts
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.run.start import Started, start
@@ -73,6 +74,24 @@ def test_a_locked_row_starts_the_count_again() -> None:
     assert orphan_silent(observer, NOW, 48) == 0
     assert (status(held.id)[0], status(free.id)[1]) == (RunStatus.RUNNING, Reason.ORPHANED)
     assert orphan_silent(observer, NOW, 52) == 1
+
+
+@needs_row_locks
+def test_a_beat_that_asks_whether_a_row_is_locked_does_not_lock_it_for_another() -> None:
+    """Several beats watch the same runs, and none of them must begin to count because another one looks."""
+    run = begin()
+
+    def look() -> set[UUID]:
+        try:
+            return orphans.locked_runs([run.id])
+        finally:
+            connection.close()
+
+    with bounded(), ThreadPoolExecutor(1) as another:
+        assert orphans.locked_runs([run.id]) == set()
+        assert another.submit(look).result() == set()
+    with row_locked(run.id):
+        assert orphans.locked_runs([run.id]) == {run.id}
 
 
 def test_an_error_of_the_database_starts_the_count_again(monkeypatch: pytest.MonkeyPatch) -> None:
