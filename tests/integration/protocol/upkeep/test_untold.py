@@ -22,9 +22,11 @@ from routines_app.protocol.publish.waiting import dispatch_waiting
 from routines_app.protocol.record import events, told
 from routines_app.protocol.record.outcome import cancelled, failed, succeeded
 from routines_app.protocol.run.start import Started, start
+from routines_app.protocol.upkeep import untold
 from routines_app.protocol.upkeep.untold import TOLD_AT_ONCE, tell_untold
 from tests.acceptance.ringing import ring, routine
 from tests.integration.hearing import Heard, hearing, names_of
+from tests.integration.holding import needs_postgresql
 
 pytestmark = pytest.mark.usefixtures("ledger", "short_lived_threads")
 
@@ -142,7 +144,9 @@ def test_nothing_waits_to_be_told_where_nobody_listens() -> None:
     assert not RoutineRun.objects.filter(tell_after__isnull=False).exists()
 
 
-def test_many_ends_are_told_in_one_pass(heard: Heard) -> None:
+def test_many_ends_are_told_in_one_pass(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as there is time for, and here there is."""
+    monkeypatch.setattr(untold, "BUSY_SECONDS", 60.0)
     runs = [begin(f"good{number}") for number in range(TOLD_AT_ONCE + 3)]
     with dying():
         for run in runs:
@@ -168,6 +172,65 @@ def test_of_two_beats_one_tells(heard: Heard) -> None:
     with ThreadPoolExecutor(4) as beats:
         assert sum(beats.map(pass_over, range(4))) == 10
     assert len(heard) == 10
+
+
+@needs_postgresql
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("routinerun", "scheduled_for"),
+        ("routinerun", "started_at"),
+        ("routinerun", "completed_at"),
+        ("routinerun", "tell_after"),
+        ("routine", "created_at"),
+    ],
+)
+@pytest.mark.parametrize("value", ["infinity", "-infinity"])
+def test_an_end_that_cannot_be_read_is_mended_and_told_with_the_others(
+    table: str, column: str, value: str, heard: Heard
+) -> None:
+    """Each once: the next pass has nothing to tell."""
+    bad, good = begin("bad"), begin("good")
+    with dying():
+        for run in (bad, good):
+            finish(run, succeeded("1"))
+    with connection.cursor() as cursor:
+        key = bad.id if table == "routinerun" else bad.routine_id
+        cursor.execute(f"UPDATE routines_{table} SET {column} = %s WHERE id = %s", [value, key])
+    assert tell_untold(much_later()) == 2
+    assert tell_untold(much_later() + timedelta(hours=1)) == 0
+    assert sorted(facts["routine"].name for name, facts in heard if name == "run_succeeded") == ["bad", "good"]
+
+
+def test_one_that_cannot_be_told_does_not_make_the_others_be_told_again(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is tried again, which is said once."""
+    bad, good = begin("bad"), begin("good")
+    with dying():
+        for run in (bad, good):
+            finish(run, succeeded("1"))
+    read_back = untold.read_back
+
+    def fail(alias: str, run: RoutineRun) -> Any:
+        return read_back(alias, run) if run.id != bad.id else 1 / 0
+
+    monkeypatch.setattr(untold, "read_back", fail)
+    counts = [tell_untold(much_later() + timedelta(hours=hour)) for hour in range(3)]
+    assert counts == [1, 0, 0]
+    assert [facts["run"].id for _, facts in heard] == [good.id]
+    assert len([line for line in caplog.messages if "could not be told" in line]) == 1
+
+
+def test_ends_that_nobody_here_listens_to_are_left_to_whoever_does() -> None:
+    """A beat without the project's receivers must not note as told what it has told nobody."""
+    with hearing("run_succeeded"), dying():
+        finish(begin("good"), succeeded("1"))
+    with hearing("run_failed"):
+        assert tell_untold(much_later()) == 0
+    with hearing("run_succeeded") as heard:
+        assert tell_untold(much_later()) == 1
+    assert names_of(heard) == ["run_succeeded"]
 
 
 def test_an_end_that_is_rolled_back_is_not_told(heard: Heard) -> None:
