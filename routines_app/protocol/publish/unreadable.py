@@ -76,9 +76,10 @@ def mend_waiting(run_id: UUID, error: Exception, now: datetime) -> bool:
         return False
     # The routine first: whoever is told of the run's end is told of its routine, too.
     is_parked = park_unreadable(routine_id, error, now)
-    if not take_unreadable_away(runs, now):
+    gone = take_unreadable_away(runs, now)
+    if not gone:
         return is_parked
-    said = f"its row cannot be read: {shown(error)}"
+    said = f"its row cannot be read: {shown(error)} (taken away: {', '.join(gone)})"
     end_pending(routine_id, [run_id], Reason.CANCELLED, now, said)
     logger.error("waiting run %s is cancelled: %s", run_id, said)
     return True

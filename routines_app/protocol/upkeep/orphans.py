@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 import redis
@@ -28,7 +29,7 @@ from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.end.finish import Lost, finish
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.errors import Trouble, is_outage, retrying_conflicts, trouble_of
+from routines_app.protocol.ledger.errors import Trouble, is_about_a_value, is_outage, retrying_conflicts, trouble_of
 from routines_app.protocol.ledger.locks import free_keys, lock_free_states, skipping_locked, unheld
 from routines_app.protocol.ledger.moments import take_unreadable_away, unreadable
 from routines_app.protocol.ledger.said import Said
@@ -36,6 +37,7 @@ from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
 from routines_app.protocol.record import facts
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.record.outcome import failed
+from routines_app.protocol.upkeep.mend import mend_run
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +45,8 @@ LEASES_SECONDS = 1.0  # how long a pass may ask for leases: a beat has more to d
 ORPHANS_SECONDS = 2.0  # how long a pass may end orphans, for the same reason
 
 _said = Said(logger)
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +169,11 @@ def _orphan_one(run_id: UUID, lease_look: LeaseLook, now: datetime) -> bool:
     """One row that cannot be read or ended must not keep the others from being found."""
     name = ""
     try:
-        with bounded():
-            found = facts.load(run_id)
+        found = _mending(run_id, now, lambda: _load(run_id))
         if found is None or not lease_look.is_over(found):
             return False
         name = f" of {found.routine_name}"
-        return retrying_conflicts(lambda: _orphan(found, now))
+        return _mending(run_id, now, lambda: retrying_conflicts(lambda: _orphan(found, now)))
     except Error as error:
         if is_outage(error):
             raise
@@ -179,6 +182,22 @@ def _orphan_one(run_id: UUID, lease_look: LeaseLook, now: datetime) -> bool:
         if _said.note(run_id, repr(error)):
             logger.exception("run %s%s is silent, but could not be orphaned", run_id, name)
     return False
+
+
+def _mending(run_id: UUID, now: datetime, act: Callable[[], Result]) -> Result:
+    """Do it, and once more if a value that cannot be read was in the way: that is taken away first."""
+    try:
+        return act()
+    except Exception as error:
+        if not is_about_a_value(error):
+            raise
+        mend_run(run_id, error, now)
+    return act()
+
+
+def _load(run_id: UUID) -> RunFacts | None:
+    with bounded():
+        return facts.load(run_id)
 
 
 class LeaseLook:

@@ -19,19 +19,18 @@ from django.db.models.functions import Greatest
 from routines_app.conf import get_settings
 from routines_app.coordination.redis_client import RedisAway, asking, key
 from routines_app.core.words import RunStatus
-from routines_app.models import RoutineRun, RoutineState
+from routines_app.models import RoutineRun
 from routines_app.protocol.end.catch_up import between_chains, continue_after
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.errors import is_outage, retrying_conflicts
-from routines_app.protocol.ledger.locks import skipping_locked, update_free
-from routines_app.protocol.ledger.moments import LAST_MOMENT
+from routines_app.protocol.ledger.locks import update_free
 from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.plan.held import HELD_BY_STATUS
-from routines_app.protocol.plan.park import park_unreadable
 from routines_app.protocol.upkeep import nodes, orphans, prune
 from routines_app.protocol.upkeep.locked import tell_locked
 from routines_app.protocol.upkeep.lost_messages import republish_lost
+from routines_app.protocol.upkeep.unplanned import cancel_unreadable, park_unplanned
 from routines_app.protocol.upkeep.untold import tell_untold
 
 logger = logging.getLogger(__name__)
@@ -49,6 +48,7 @@ class Report:
     continued: int = 0
     told: int = 0
     parked: int = 0
+    cancelled: int = 0
     pruned: int = 0
     gone_nodes: int = 0
 
@@ -69,6 +69,7 @@ def reconcile_once(now: datetime, observer: orphans.Observer, monotonic: float) 
         report.continued = _apart("continued", lambda: continue_forgotten(now))
         report.told = _apart("told", lambda: tell_untold(now))
         report.parked = _apart("parked", lambda: park_unplanned(now))
+        report.cancelled = _apart("cancelled", lambda: cancel_unreadable(now))
         report.gone_nodes = _apart("gone_nodes", lambda: nodes.forget_gone(now))
         report.pruned = _apart("pruned", lambda: _sweep.once(now) or 0)
         _apart("locked", lambda: tell_locked(now))
@@ -124,13 +125,3 @@ def continue_forgotten(now: datetime) -> int:
     with bounded():
         ids = list(between_chains().order_by("pk").values_list("pk", flat=True)[:REPAIRED_AT_ONCE])
     return continue_after(ids, now) if ids else 0
-
-
-def park_unplanned(now: datetime) -> int:
-    """Routines whose next moment is one that never comes (`infinity`): no claim would ever look at them."""
-    states = RoutineState.objects.using(ledger_alias()).filter(next_run_at__gt=LAST_MOMENT).order_by("pk")
-    with bounded():
-        ids = list(skipping_locked(states).values_list("pk", flat=True)[:REPAIRED_AT_ONCE])
-        for routine_id in ids:
-            park_unreadable(routine_id, ValueError("its next_run_at is no time that comes"), now)
-    return len(ids)

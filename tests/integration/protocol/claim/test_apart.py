@@ -17,7 +17,7 @@ from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.claim.due import next_due_at
 from routines_app.protocol.claim.set_aside import SetAside
 from routines_app.protocol.ledger import clock
-from routines_app.protocol.upkeep.reconcile import park_unplanned
+from routines_app.protocol.upkeep.unplanned import park_unplanned
 from tests.integration.holding import held, needs_postgresql, needs_row_locks
 from tests.integration.protocol.claim.test_claim import TASK, rewind
 
