@@ -185,17 +185,17 @@ class BeatLoop:
         # What is set aside is due all the time; it has its own rests.
         self._due_at, now = next_due_at(without=set_aside.ids), clock.now()
         due = _seconds_until(self._due_at, now)
-        longest = min(longest, set_aside.seconds_left())
         if due <= 0 and self._due_at is not None and self._due_at > looked_at:
             return MIN_SLEEP_SECONDS  # it became due while this look was at something else
+        # While the broker is away waiting rows are overdue for as long as that lasts.
+        waiting = longest if self._broker.is_resting else max(_seconds_until(next_waiting_at(), now), 0.1)
+        chores = min(chore.seconds_left for chore in self._chores)
+        longest = min(longest, waiting, chores, set_aside.seconds_left())
         if due <= 0:  # others are on time all the same
             later = _seconds_until(next_due_at(after=now, without=set_aside.ids), now)
             return max(MIN_SLEEP_SECONDS, min(self._locked_seconds(worked), longest, later))
         self._locked = 0
-        # While the broker is away waiting rows are overdue for as long as that lasts.
-        waiting = longest if self._broker.is_resting else max(_seconds_until(next_waiting_at(), now), 0.1)
-        chores = min(chore.seconds_left for chore in self._chores)
-        return max(MIN_SLEEP_SECONDS, min(longest, due, waiting, chores))
+        return max(MIN_SLEEP_SECONDS, min(longest, due))
 
     def _locked_seconds(self, worked: bool) -> float:
         """Something is due and we did not get it: somebody else has it, or has died holding it."""

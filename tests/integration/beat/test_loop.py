@@ -133,7 +133,7 @@ def test_a_slot_that_came_during_a_look_is_not_taken_for_a_locked_one() -> None:
     """Only what was due when the look began and was not got is somebody else's; the rest is claimed at once."""
     service.create_routine("tick", task=TASK, every="10s")
     due = rewind("tick", seconds=11).next_run_at
-    beat = BeatLoop(current_app)
+    beat = rested_beat()
 
     assert beat._sleep_seconds(worked=False, looked_at=due - timedelta(milliseconds=1)) == MIN_SLEEP_SECONDS
     assert beat._sleep_seconds(worked=False, looked_at=due + timedelta(milliseconds=1)) == loop.LOCKED_SECONDS[0]
@@ -219,6 +219,32 @@ def test_a_beat_sleeps_no_longer_than_until_the_next_slot_while_another_routine_
     rewind("held", seconds=30)
     service.create_routine("next", task=TASK, every="10s")
     RoutineState.objects.filter(routine__name="next").update(next_run_at=now + timedelta(seconds=0.4))
-    beat = BeatLoop(current_app)
+    beat = rested_beat()
     for _ in range(6):
         assert beat._sleep_seconds(worked=False, looked_at=clock.now()) <= 0.4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_waiting_run_or_a_chore_is_on_time_while_a_routine_is_held() -> None:
+    """The earliest of all counts, whatever else cannot be got at that moment."""
+    service.create_routine("held", task=TASK, every="10s")
+    rewind("held", seconds=30)
+    beat = rested_beat()
+    for _ in range(6):  # its own looks are a second apart by then
+        beat._sleep_seconds(worked=False, looked_at=clock.now())
+    assert beat._sleep_seconds(worked=False, looked_at=clock.now()) == loop.LOCKED_SECONDS[1]
+
+    run = waiting("waits", clock.now())
+    RoutineRun.objects.update(publish_after=clock.now() + timedelta(seconds=0.4))
+    assert 0.1 <= beat._sleep_seconds(worked=False, looked_at=clock.now()) <= 0.4
+    run.delete()
+    beat._chores[0].come_again(0.3)
+    assert 0.1 <= beat._sleep_seconds(worked=False, looked_at=clock.now()) <= 0.3
+
+
+def rested_beat() -> BeatLoop:
+    """One whose chores are done for now."""
+    beat = BeatLoop(current_app)
+    for chore in beat._chores:
+        chore._next = time.monotonic() + 3600.0
+    return beat
