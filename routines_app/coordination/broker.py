@@ -20,20 +20,22 @@ from celery.app import app_or_default
 from kombu import Connection, Producer
 from kombu.exceptions import KombuError
 
-from routines_app.coordination.broker_connection import close_broken, open_connection, redis_means_a_queue, root_of
+from routines_app.coordination.broker_connection import (
+    close_broken,
+    is_missing,
+    open_connection,
+    redis_means_a_queue,
+    root_of,
+)
 from routines_app.coordination.envelope import Arguments, Message
 from routines_app.coordination.patience import patience
 from routines_app.coordination.routing import Route, Routing, Unroutable
-from routines_app.coordination.sending import send_batch
+from routines_app.coordination.sending import AMQP_PRIORITY, REDIS_PRIORITY, send_batch
 from routines_app.core.words import Priority
 
 logger = logging.getLogger(__name__)
 
 QUIET_SECONDS = 0.5  # after a failure others fail at once for this long, instead of each waiting for its own time-out
-
-# On Redis 0 is the highest priority, on AMQP the lowest.
-_REDIS_PRIORITY = {Priority.HIGH: 0, Priority.MEDIUM: 3, Priority.LOW: 6}
-_AMQP_PRIORITY = {Priority.HIGH: 9, Priority.MEDIUM: 5, Priority.LOW: 1}
 
 
 class BrokerAway(Exception):
@@ -91,10 +93,11 @@ class Broker:
             self._ready_producer()
 
     def queue_sizes(self, queues: Iterable[str]) -> dict[str, int]:
-        """How many messages wait in each queue. A queue that does not exist holds none."""
+        """How many messages wait in each queue. One that does not exist holds none; one we may not see is left out."""
         with self._connected():
             self._ready_producer()
-            return {queue: self._queue_size(queue) for queue in queues}
+            sizes = {queue: self._queue_size(queue) for queue in queues}
+        return {queue: size for queue, size in sizes.items() if size is not None}
 
     def era(self) -> tuple[object, ...]:
         """Changes when the broker may have lost messages: another server or a new start, evictions, a new connection.
@@ -210,13 +213,10 @@ class Broker:
                 "exchange": route.exchange,
                 "routing_key": route.routing_key,
                 "delivery_mode": self._app.conf.task_default_delivery_mode,
-                "priority": self._priorities()[Priority(message.priority)],
+                "priority": (REDIS_PRIORITY if self._is_redis else AMQP_PRIORITY)[Priority(message.priority)],
             }
             self._deliveries[kind] = found
         return found
-
-    def _priorities(self) -> dict[Priority, int]:
-        return _REDIS_PRIORITY if self._is_redis else _AMQP_PRIORITY
 
     @property
     def _is_redis(self) -> bool:
@@ -249,12 +249,14 @@ class Broker:
         assert self._connection is not None
         return self._connection.channel()
 
-    def _queue_size(self, queue: str) -> int:
+    def _queue_size(self, queue: str) -> int | None:
         channel = self._own_channel()
         try:
             return int(channel.queue_declare(queue=queue, passive=True).message_count)
-        except self._channel_errors():
-            return 0
+        except self._channel_errors() as error:
+            if not is_missing(error) and not self._is_about_a_queue(error):
+                raise
+            return 0 if is_missing(error) else None
         finally:
             channel.close()
 

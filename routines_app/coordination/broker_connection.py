@@ -51,6 +51,11 @@ def root_of(error: BaseException) -> BaseException:
     return error.__cause__ if isinstance(error, KombuError) and error.__cause__ is not None else error
 
 
+def is_missing(error: BaseException) -> bool:
+    """Whether the broker says that there is no such queue; kombu says it in AMQP's words for the other brokers."""
+    return str(getattr(error, "reply_code", "")) == "404"
+
+
 def redis_means_a_queue(error: BaseException) -> bool:
     """Whether only who sends to that queue is refused."""
     said = str(error)

@@ -10,8 +10,13 @@ from celery import signals
 from kombu import Producer
 
 from routines_app.coordination.envelope import EXECUTE_TASK, NO_CALLBACKS, Message, header_template, headers
+from routines_app.core.words import Priority
 
 MOST_AT_ONCE = 1000  # of one round trip: what is sent is held in memory
+
+# On Redis 0 is the highest priority, on AMQP the lowest.
+REDIS_PRIORITY = {Priority.HIGH: 0, Priority.MEDIUM: 3, Priority.LOW: 6}
+AMQP_PRIORITY = {Priority.HIGH: 9, Priority.MEDIUM: 5, Priority.LOW: 1}
 
 
 def send_batch(producer: Producer, batch: Sequence[tuple[Message, dict[str, Any]]]) -> None:

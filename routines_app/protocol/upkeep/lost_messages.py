@@ -11,6 +11,7 @@ queues have no message for is published again at once (`Losses`).
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -28,9 +29,14 @@ from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import update_free
 from routines_app.protocol.ledger.moments import FIRST_MOMENT, LAST_MOMENT
+from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.publish import outbox
 from routines_app.protocol.record.messages import ARGUMENT_COLUMNS, messages_of, own_arguments, with_arguments
+
+logger = logging.getLogger(__name__)
+
+_said = Said(logger)
 
 LATE_LOOK = outbox.FIRST_LOOK * 8  # the fourth
 LAST_LOOK = timedelta(hours=1)
@@ -110,10 +116,10 @@ def _turn() -> Iterator[bool]:
 def republish_missing(now: datetime) -> int:
     """Publish again, oldest first, as many as each queue holds too few; how many. Or raise `BrokerAway`."""
     waiting = _waiting_by_queue()
-    sizes = broker().queue_sizes(waiting)
+    sizes = _sizes(waiting)
     lost: list[Message] = []
     for queue, rows in waiting.items():
-        missing = min(rows.count - sizes[queue], AT_ONCE)
+        missing = min(rows.count - sizes.get(queue, rows.count), AT_ONCE)
         if missing > 0:
             lost += messages_of(_published().filter(rows.which).order_by("dispatched_at", "id")[:missing])
     refused = outbox.publish(lost)
@@ -133,9 +139,9 @@ def _missing(suspects: list[Message], late: Collection[str]) -> list[Message]:
     """Those that were looked at often enough, and of the others the oldest that their queues have no message for."""
     routed = with_arguments(suspects) if broker().routes_by_arguments else suspects
     queue_of = {message.run_id: _queue_of(message) for message in routed}
-    sizes = broker().queue_sizes({queue for queue in queue_of.values() if queue is not None})
-    missing = Counter({queue: rows.count for queue, rows in _waiting_by_queue().items()})
-    missing.subtract(sizes)
+    sizes = _sizes({queue for queue in queue_of.values() if queue is not None})
+    waiting = _waiting_by_queue()
+    missing = Counter({queue: waiting[queue].count - size for queue, size in sizes.items() if queue in waiting})
     lost = []
     for message in suspects:
         queue = queue_of[message.run_id]
@@ -143,6 +149,17 @@ def _missing(suspects: list[Message], late: Collection[str]) -> list[Message]:
             missing[queue or ""] -= 1
             lost.append(message)
     return lost
+
+
+def _sizes(queues: Collection[str]) -> dict[str, int]:
+    """What the queues hold. Of one that we may not look into nothing is known: it is not taken for empty."""
+    sizes = broker().queue_sizes(queues)
+    for queue in queues:
+        if queue in sizes:
+            _said.over(queue)
+        else:
+            _said.warn(queue, f"the broker does not tell what queue {queue} holds: its losses are found late")
+    return sizes
 
 
 def _queue_of(message: Message) -> str | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import amqp
 import pytest
-from celery import current_app
+import redis
+from celery import Celery, current_app
 from kombu import Connection
 
 from routines_app import service
-from routines_app.coordination.broker import broker
+from routines_app.coordination.broker import Broker, BrokerAway, broker
 from routines_app.models import RoutineRun
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.ledger import clock
@@ -167,6 +169,54 @@ def test_a_task_may_name_its_queue(monkeypatch: pytest.MonkeyPatch):
     assert broker().queue_of(FAIL, "") == "of-the-task"
     assert broker().queue_of(FAIL, "of-the-routine") == "of-the-routine"
     assert broker().queue_of(TASK, "") == "celery"
+
+
+class FakeChannel:
+    """A channel on which the broker answers to every question with one error."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def queue_declare(self, **_: Any) -> Any:
+        raise self.error
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("error", "sizes"),
+    [
+        (amqp.NotFound("no queue 'q'", reply_code=404), {"q": 0}),
+        (amqp.ChannelError("NOT_FOUND - no queue", (50, 10), "Channel.queue_declare", "404"), {"q": 0}),
+        (redis.exceptions.NoPermissionError("NOPERM No permissions to access a key"), {}),
+        (redis.ResponseError("WRONGTYPE Operation against a key holding the wrong kind of value"), {}),
+    ],
+)
+def test_only_a_queue_that_does_not_exist_is_empty(
+    error: Exception, sizes: dict[str, int], monkeypatch: pytest.MonkeyPatch
+):
+    """What the broker only does not tell us is not known: whoever took it for empty would publish for ever."""
+    monkeypatch.setattr(broker(), "_own_channel", lambda: FakeChannel(error))
+    assert broker().queue_sizes(["q"]) == sizes
+
+
+def test_a_broker_that_answers_nobody_is_away(monkeypatch: pytest.MonkeyPatch):
+    """Out of memory, say: that is about no queue."""
+    ours = Broker(current_app)
+    monkeypatch.setattr(ours, "_own_channel", lambda: FakeChannel(redis.ResponseError("LOADING it is")))
+    with pytest.raises(BrokerAway):
+        ours.queue_sizes(["q"])
+    ours.close()
+
+
+def test_a_queue_that_amqp_refuses_is_not_known(monkeypatch: pytest.MonkeyPatch):
+    """A user who may publish there, and may not look."""
+    over_amqp = Broker(Celery("elsewhere", broker="memory://", set_as_current=False))
+    refused = amqp.AccessRefused("ACCESS_REFUSED - access to queue 'q' refused", reply_code=403)
+    monkeypatch.setattr(over_amqp, "_own_channel", lambda: FakeChannel(refused))
+    assert over_amqp.queue_sizes(["q"]) == {}
+    over_amqp.close()
 
 
 def test_a_queue_that_is_something_else_in_redis_stops_only_its_own_runs():

@@ -98,6 +98,20 @@ def test_a_queue_full_of_others_messages_does_not_hide_a_loss_for_ever(monkeypat
     assert looks == [False, False, False, True]
 
 
+def test_a_queue_that_nobody_may_look_into_is_not_taken_for_empty(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its runs are published again at a late look, not at every one; which is said once."""
+    sent_at = clock.now() - FIRST_LOOK
+    published(3, sent_at)
+    broker = use(monkeypatch, FakeBroker(size=0))
+    monkeypatch.setattr(broker, "queue_sizes", lambda queues: {})
+    assert Losses().republish(sent_at + FIRST_LOOK) == 0
+    assert [republish_lost(sent_at + at) for at in (FIRST_LOOK, FIRST_LOOK * 2, FIRST_LOOK * 4)] == [0, 0, 0]
+    assert republish_lost(sent_at + LATE_LOOK + timedelta(seconds=1)) == 3
+    assert len([line for line in caplog.messages if "does not tell what queue celery holds" in line]) == 1
+
+
 def test_another_server_gets_at_once_what_its_queues_miss(monkeypatch: pytest.MonkeyPatch):
     """Long before the first look; a few times, because others may stamp late, and then not any more."""
     now = clock.now()
