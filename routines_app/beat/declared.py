@@ -17,7 +17,7 @@ from django.db import Error
 
 from routines_app.beat.entries import declared_entries, declared_names
 from routines_app.conf import get_settings
-from routines_app.coordination.redis_client import RedisAway, asking, key
+from routines_app.coordination.turns import turn
 from routines_app.core.errors import RoutineError
 from routines_app.models import DECLARED_IN_DATABASE
 from routines_app.protocol.ledger.errors import is_outage, retrying_conflicts
@@ -63,21 +63,14 @@ class Declarations:
                 logger.warning("routine %s is archived: no beat has declared it for a while", name)
 
     def _import(self) -> None:
-        """Unless another beat is importing: then the next turn will do it."""
-        lock = key("import", self.scope)
-        try:
-            with asking() as client:
-                if not client.set(lock, "1", nx=True, ex=LOCK_SECONDS):
-                    return
-        except RedisAway:
-            logger.debug("no Redis to lock the import with: unique names keep two imports apart")
-        try:
+        """Unless another beat is importing: then the next turn does it. Without Redis unique names keep two apart."""
+        with turn("import", self.scope, seconds=LOCK_SECONDS) as is_ours:
+            if not is_ours:
+                return
             wanted = declared_entries(self._app) if self._names is None else self._failed
             self._failed = {name: fields for name, fields in wanted.items() if not self._declare(name, fields)}
             # Also the failed ones: what is in the schedule is not to be archived.
             self._names = declared_names(self._app)
-        finally:
-            _unlock(lock)
 
     def _declare(self, name: str, fields: dict[str, Any]) -> bool:
         return self._apart(
@@ -101,11 +94,3 @@ class Declarations:
             return False
         self._said.over(otherwise)
         return True
-
-
-def _unlock(lock: str) -> None:
-    try:
-        with asking() as client:
-            client.delete(lock)
-    except RedisAway:
-        logger.debug("the import lock will run out by itself")

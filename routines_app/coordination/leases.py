@@ -7,16 +7,13 @@ owner. The functions raise `RedisAway`, a `redis.RedisError`, when Redis is away
 
 from __future__ import annotations
 
-from functools import lru_cache
-from importlib import resources
-from typing import Any, cast
-
 from routines_app.coordination.redis_client import RedisAway, asking, key
+from routines_app.coordination.scripts import call_script
 
 
 def acquire(routine_id: int, token: str, seconds: float) -> bool:
     """Take the routine's lease, or renew it when it is ours; False when another owner has it."""
-    return bool(_call("acquire_lease", routine_id, token, int(seconds * 1000)))
+    return bool(call_script("acquire_lease", lease_key(routine_id), token, int(seconds * 1000)))
 
 
 # A lease that has vanished (Redis restarted, flushed) is re-created by its owner: taking and renewing are one act.
@@ -25,7 +22,7 @@ renew = acquire
 
 def release(routine_id: int, token: str, *, courtesy: bool = False) -> bool:
     """Give the lease back; False when it was not ours."""
-    return bool(_call("release_lease", routine_id, token, courtesy=courtesy))
+    return bool(call_script("release_lease", lease_key(routine_id), token, courtesy=courtesy))
 
 
 def release_quietly(routine_id: int, token: str) -> None:
@@ -48,14 +45,3 @@ def holder(routine_id: int) -> tuple[str, float] | None:
 
 def lease_key(routine_id: int) -> str:
     return key("lease", routine_id)
-
-
-def _call(name: str, routine_id: int, *arguments: Any, courtesy: bool = False) -> int:
-    with asking(courtesy=courtesy) as client:
-        script = client.register_script(_text(name))
-        return cast(int, script(keys=[lease_key(routine_id)], args=arguments))
-
-
-@lru_cache(maxsize=8)
-def _text(name: str) -> str:
-    return resources.files("routines_app.coordination").joinpath("lua", f"{name}.lua").read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
 """One Redis client per process, and whether Redis is there.
 
 Redis is trusted with hurry, never with truth: everything here may fail, fast, and its callers carry on. Whoever asks
-Redis for something does it inside `asking`: whatever goes wrong there, the settings included, is `RedisAway`. The first
-to find it logs it, once until Redis is back.
+Redis for something does it inside `asking`, and nothing else there: what goes wrong with Redis, its settings included,
+is `RedisAway`; anything else is a bug, and stays one. The first to find Redis away logs it, once until it is back.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class _Made(NamedTuple):
 
 _made: _Made | None = None
 
+_ERRORS = (redis.RedisError, OSError, UnicodeError)  # the last: an answer that is no text
+
 
 @contextmanager
 def asking(*, courtesy: bool = False) -> Iterator[redis.Redis]:
@@ -57,11 +59,19 @@ def asking(*, courtesy: bool = False) -> Iterator[redis.Redis]:
     if courtesy and state.is_quiet:
         raise RedisAway("it was away a moment ago")
     try:
-        yield client()
-    except Exception as error:
-        _try_another_next()
-        raise RedisAway(state.is_away(error)) from error
+        asked = client()
+    except Exception as error:  # whatever the settings make Celery, kombu or redis-py raise
+        raise _away(error) from error
+    try:
+        yield asked
+    except _ERRORS as error:
+        raise _away(error) from error
     state.is_back()
+
+
+def _away(error: Exception) -> RedisAway:
+    _try_another_next()
+    return RedisAway(_state().is_away(error))
 
 
 def client() -> redis.Redis:

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -23,7 +22,7 @@ from django.db.models import Count, F, Q, QuerySet
 
 from routines_app.coordination.broker import BrokerAway, Refused, broker
 from routines_app.coordination.envelope import Message
-from routines_app.coordination.redis_client import RedisAway, asking, key
+from routines_app.coordination.turns import turn
 from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
@@ -43,7 +42,7 @@ LAST_LOOK = timedelta(hours=1)
 BATCH = 500
 AT_ONCE = 5_000  # of one queue, when a broker has come back
 COUNTED = 5_000  # of those that have to be routed one by one
-TURN_MS = 5_000  # of a beat that died while it looked for losses
+TURN_SECONDS = 5.0  # of a beat that died while it looked for losses
 LOOKS = 3  # after a return: another beat may stamp late what it had sent to the broker that died
 
 
@@ -88,29 +87,12 @@ class Losses:
             self.suspect()
         if not self._looks:
             return 0
-        with _turn() as is_ours:
+        # One beat at a time, or each would publish all that is missing.
+        with turn("losses", seconds=TURN_SECONDS) as is_ours:
             if not is_ours:
                 return 0  # another beat publishes the same: what is missing behind it is seen by our next look
             self._looks -= 1
             return republish_missing(now)
-
-
-@contextmanager
-def _turn() -> Iterator[bool]:
-    """One beat at a time, or each would publish all that is missing. Without Redis each does, which breaks nothing."""
-    mine = key("losses")
-    try:
-        with asking() as client:
-            is_ours = bool(client.set(mine, "1", nx=True, px=TURN_MS))
-    except RedisAway:
-        yield True
-        return
-    try:
-        yield is_ours
-    finally:
-        if is_ours:
-            with suppress(RedisAway), asking() as client:
-                client.delete(mine)
 
 
 def republish_missing(now: datetime) -> int:

@@ -45,19 +45,25 @@ def _mark(ours: Identity, *, renew: bool) -> str | None:
     """What is wrong; empty when nothing is, None while Redis is away, which has its own line in the log."""
     lives = max(1, int(REPORTS_MISSED * get_settings().node_seconds))
     try:
-        with asking(courtesy=True) as client:
-            theirs = _read(client.get(key("ledger")))
-            if theirs is not None and not is_same(ours, theirs):
-                return _problem(theirs)
-            if renew:
-                # Of two that come at the same moment the later one's mark stays, and the first one finds it next time.
-                client.set(key("ledger"), json.dumps(ours), ex=lives)
+        theirs = _read()
+        if theirs is not None and not is_same(ours, theirs):
+            return _problem(theirs)
+        if renew:
+            # Of two that come at the same moment the later one's mark stays, and the first one finds it next time.
+            _write(json.dumps(ours), lives)
     except RedisAway:
         return None
     return ""
 
 
-def _read(mark: object) -> Identity | None:
+def _write(mark: str, lives: int) -> None:
+    with asking(courtesy=True) as client:
+        client.set(key("ledger"), mark, ex=lives)
+
+
+def _read() -> Identity | None:
+    with asking(courtesy=True) as client:
+        mark = client.get(key("ledger"))
     try:
         found = json.loads(str(mark)) if mark else None
     except ValueError:

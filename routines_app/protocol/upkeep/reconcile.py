@@ -17,7 +17,7 @@ from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
 from routines_app.conf import get_settings
-from routines_app.coordination.redis_client import RedisAway, asking, key
+from routines_app.coordination.turns import take_turn
 from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.catch_up import between_chains, continue_after
@@ -94,12 +94,7 @@ def _apart(what: str, act: Callable[[], int]) -> int:
 
 def has_turn() -> bool:
     """Whether this beat does the pass. Without Redis every beat does, which costs work and breaks nothing."""
-    turn_ms = max(1, int(get_settings().reconcile_seconds * 900))
-    try:
-        with asking() as client:
-            return bool(client.set(key("turn"), "1", nx=True, px=turn_ms))
-    except RedisAway:
-        return True
+    return take_turn("turn", seconds=get_settings().reconcile_seconds * 0.9)
 
 
 def release_forgotten(now: datetime) -> int:
