@@ -139,6 +139,7 @@ class Reason(StrEnum):
     REPLACING = "replacing"
     LEASE_HELD = "lease_held"
     KEY_TAKEN = "key_taken"
+    ROUTINE_HELD = "routine_held"
     REDIS_AWAY = "redis_away"
     PUBLISH_FAILED = "publish_failed"
     # running

@@ -70,6 +70,7 @@ class Migration(migrations.Migration):
                     ("replacing", "Replacing"),
                     ("lease_held", "Lease held"),
                     ("key_taken", "Key taken"),
+                    ("routine_held", "Routine held"),
                     ("redis_away", "Redis away"),
                     ("publish_failed", "Publish failed"),
                     ("overdue", "Overdue"),

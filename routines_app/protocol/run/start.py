@@ -107,7 +107,8 @@ def _start_after(look: Look, by: Starter, lease: bool) -> Start:
         return _expire(look)
     if not run.routine.is_exclusive:
         found = begin(run.id, by, None)
-        return Started(found) if found else hand_back(run.id, Reason.KEY_TAKEN, look.now)
+        # Nothing else keeps it: somebody edits the routine, or holds its row.
+        return Started(found) if found else hand_back(run.id, Reason.ROUTINE_HELD, look.now)
     return _start_leased(run.id, run.routine_id, by, lease) or hand_back(run.id, Reason.KEY_TAKEN, look.now)
 
 

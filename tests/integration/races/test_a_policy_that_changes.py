@@ -117,5 +117,5 @@ def test_a_start_does_not_wait_for_an_edit_that_is_not_over() -> None:
     with ThreadPoolExecutor(1) as executor, transaction.atomic():
         service.update_routine(made, concurrency_policy="FORBID")
         begun = executor.submit(closing(lambda: start(run.id, "me")))
-        assert begun.result(timeout=10) == Refused(Reason.KEY_TAKEN)
+        assert begun.result(timeout=10) == Refused(Reason.ROUTINE_HELD)
     assert run.refresh() == RunStatus.PENDING
