@@ -39,7 +39,6 @@ WARN_ABOVE = timedelta(seconds=1)
 _NOW = {
     "postgresql": "SELECT clock_timestamp()",
     "mysql": "SELECT UTC_TIMESTAMP(6)",
-    "oracle": "SELECT SYSTIMESTAMP FROM dual",
 }
 
 
