@@ -10,7 +10,14 @@ import pytest
 from django.db import DatabaseError, DataError, Error, IntegrityError, InterfaceError, OperationalError
 from django.db.transaction import TransactionManagementError
 
-from routines_app.protocol.ledger.errors import TRIES, Trouble, is_outage, retrying_conflicts, trouble_of
+from routines_app.protocol.ledger.errors import (
+    TRIES,
+    Trouble,
+    is_about_a_value,
+    is_outage,
+    retrying_conflicts,
+    trouble_of,
+)
 
 
 def wrapped(kind: type[Error], cause: BaseException | None) -> Error:
@@ -118,3 +125,23 @@ def test_nothing_else_is_tried_again() -> None:
         with pytest.raises(Error):
             retrying_conflicts(act)
         assert len(tries) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "is_one"),
+    [
+        (wrapped(DataError, psycopg.DataError("timestamp too large")), True),
+        (postgresql("22008", DataError), True),
+        (ValueError("year 20000 is out of range"), True),
+        (OverflowError("date value out of range"), True),
+        (AttributeError("'str' object has no attribute 'tzinfo'"), True),
+        (postgresql("55P03"), False),
+        (postgresql("57014"), False),
+        (mysql(2006), False),
+        (MemoryError(), False),
+        (KeyError("a bug"), False),
+    ],
+)
+def test_a_row_that_could_not_be_read_by_what_is_in_it(error: Exception, is_one: bool) -> None:
+    """Everything else may pass, and says nothing about the row."""
+    assert is_about_a_value(error) is is_one
