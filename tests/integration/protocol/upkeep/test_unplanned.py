@@ -10,7 +10,8 @@ from routines_app import service
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.publish.waiting import dispatch_waiting
-from routines_app.protocol.upkeep.orphans import orphan_runs
+from routines_app.protocol.upkeep import reconcile
+from routines_app.protocol.upkeep.orphans import Observer, orphan_runs
 from routines_app.protocol.upkeep.unplanned import cancel_unreadable, park_unplanned
 from tests.acceptance.ringing import ring, routine
 from tests.integration.conftest import NOTE
@@ -76,6 +77,16 @@ def test_an_orphan_that_cannot_be_read_is_mended_and_ended(table: str, column: s
     assert orphan_runs([run.id], timezone.now()) == [run.id]
     statuses = RoutineRun.objects.order_by("attempt").values_list("status", flat=True)
     assert list(statuses) == [RunStatus.FAILED, RunStatus.PENDING][:attempts]
+
+
+def test_every_pass_of_the_upkeep_looks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says how many there were."""
+    monkeypatch.setattr(reconcile, "has_turn", lambda: True)
+    made = service.create_routine("broken", task=NOTE, every="1m")
+    spoil("routinestate", "routine_id", made.pk, next_run_at="infinity")
+    spoil("routinerun", "id", ring(made, send=False).id, dispatched_at="infinity")
+    report = reconcile.reconcile_once(timezone.now(), Observer(), 0.0)
+    assert (report.parked, report.cancelled) == (1, 1)
 
 
 def test_one_that_somebody_holds_undoes_none_of_the_others(caplog: pytest.LogCaptureFixture) -> None:
