@@ -14,6 +14,7 @@ from routines_app.core.words import Reason, RunStatus, RunTrigger
 from routines_app.models import RoutineRun
 
 PLANNED = frozenset({RunTrigger.SCHEDULE, RunTrigger.HINT})
+OUTLIVED = timedelta(seconds=1)  # two machines' measurements of the ledger's time differ by less
 
 
 def overdue_runs() -> QuerySet[RoutineRun]:
@@ -27,6 +28,13 @@ def length_of(run: RoutineRun, now: datetime) -> float | None:
     if run.started_at is None:
         return None
     return ((run.completed_at or now) - run.started_at).total_seconds()
+
+
+def outlived(run: RoutineRun) -> bool:
+    """Whether its body went on after the run had ended, for longer than it takes to tell one from the other."""
+    if run.body_ended_at is None or run.completed_at is None:
+        return False
+    return run.body_ended_at > run.completed_at + OUTLIVED
 
 
 def lateness_of(run: RoutineRun) -> float | None:

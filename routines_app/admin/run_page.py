@@ -21,7 +21,7 @@ from routines_app.admin.charts import meter
 from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.permissions import may
 from routines_app.admin.phrases import source_in_words
-from routines_app.admin.run_facts import lateness_of, length_of, run_url
+from routines_app.admin.run_facts import lateness_of, length_of, outlived, run_url
 from routines_app.admin.shown_values import masked_json, masked_text
 from routines_app.admin.verb_forms import VerbForm
 from routines_app.core.errors import RoutineError
@@ -158,6 +158,7 @@ def _live_facts(run: RoutineRun) -> dict[str, Any]:
     return {
         "run": run,
         "length": length_of(run, now),
+        "outlived": outlived(run),
         "late": lateness_of(run),
         "note": masked(run.progress or {}).get("note", ""),
         "bar": meter(done, total, label=f"{done:g} of {total:g}") if total else None,

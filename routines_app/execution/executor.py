@@ -32,6 +32,7 @@ from routines_app.execution.live import LiveRun
 from routines_app.execution.place import own_place
 from routines_app.execution.watchdog import watchdog
 from routines_app.protocol.end.finish import Finish, Lost, finish
+from routines_app.protocol.end.outlived import note_body_end
 from routines_app.protocol.ledger.errors import Trouble, retrying_conflicts, trouble_of
 from routines_app.protocol.record import events
 from routines_app.protocol.record.outcome import Outcome, failed
@@ -163,6 +164,7 @@ def _run(delivery: Delivery, live: LiveRun) -> BodyEnd:
 
 def _record(live: LiveRun, outcome: Outcome, eager: bool) -> str:
     outcome = replace(outcome, progress=live.last_progress)
+    body_ended = time.monotonic()
     if eager:
         ended: Finish | None = _finish(live, outcome, _no_lease, again=False)
     else:
@@ -176,6 +178,7 @@ def _record(live: LiveRun, outcome: Outcome, eager: bool) -> str:
     if isinstance(ended, Lost):
         if not eager:
             live.give_lease_back()  # who ended it did so too, and then we may have renewed it once more
+        note_body_end(live.id, time.monotonic() - body_ended)
         return "lost"
     return str(ended.status)
 

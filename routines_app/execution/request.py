@@ -23,6 +23,7 @@ from routines_app.execution.stops import Stop
 from routines_app.execution.watchdog import watchdog
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.finish import close_run
+from routines_app.protocol.end.outlived import note_body_end
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.record.outcome import Outcome, cancelled, failed
@@ -79,11 +80,15 @@ class RoutineRequest(Request):
 
 def end_from_parent(run_id: UUID, outcome: Outcome) -> None:
     """End a RUNNING row whose process is gone; one that had not started yet goes back at once."""
-    status = RoutineRun.objects.using(ledger_alias()).filter(id=run_id).values_list("status", flat=True).first()
-    if status == RunStatus.RUNNING:
+    row = RoutineRun.objects.using(ledger_alias()).filter(id=run_id).only("status", "start_token").first()
+    if row is None:
+        return
+    if row.status == RunStatus.RUNNING:
         close_run(run_id, outcome)
-    elif status == RunStatus.PENDING:
+    elif row.status == RunStatus.PENDING:
         hand_back(run_id, Reason.WORKER_LOST, clock.now())
+    elif row.start_token is None:  # somebody else has ended it, and its body went on until its process died
+        note_body_end(run_id)
 
 
 def cancel(run_id: UUID) -> None:

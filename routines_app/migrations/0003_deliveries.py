@@ -1,4 +1,4 @@
-"""Who started a run, how long its heart may be silent, and whether its end has been told."""
+"""Who started a run, how long its heart may be silent, when its body ended, and whether its end has been told."""
 
 from django.db import migrations, models
 
@@ -18,6 +18,11 @@ class Migration(migrations.Migration):
                     ("abandon_routinerun", "Can end a run whose body is gone or cannot be stopped"),
                 ],
             },
+        ),
+        migrations.AddField(
+            model_name="routinerun",
+            name="body_ended_at",
+            field=models.DateTimeField(help_text="When its body ended, if that outlived the run.", null=True),
         ),
         migrations.AddField(
             model_name="routinerun",

@@ -63,6 +63,7 @@ class RoutineRun(models.Model):
     started_at = models.DateTimeField(null=True)
     completed_at = models.DateTimeField(null=True)
     heartbeat_at = models.DateTimeField(null=True)
+    body_ended_at = models.DateTimeField(null=True, help_text="When its body ended, if that outlived the run.")
 
     attempt = models.PositiveIntegerField(default=1, db_default=1)
     budget_used = models.PositiveIntegerField(

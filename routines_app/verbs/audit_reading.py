@@ -51,8 +51,8 @@ class Row(NamedTuple):
     admitted_at: datetime | None
     dispatched_at: datetime | None
     started_at: datetime | None
-    heartbeat_at: datetime | None
     completed_at: datetime | None
+    body_ended_at: datetime | None
     idempotency_key: str
 
     @property

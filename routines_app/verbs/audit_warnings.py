@@ -169,8 +169,8 @@ def _overlaps(story: Story) -> Iterator[tuple[datetime, float]]:
     for began, run in sorted(bodies, key=lambda body: body[0]):
         if began < busy_until - CLOCK_SLACK:
             yield run.scheduled_for, (busy_until - began).total_seconds()
-        ended = run.completed_at or story.now
-        busy_until = max(busy_until, ended, run.heartbeat_at or ended)
+        # A body may outlive its row, and nothing but that keeps two of them from each other.
+        busy_until = max(busy_until, run.body_ended_at or run.completed_at or story.now)
 
 
 def _claimed_meanwhile(alive: list[int], misfire: _Misfire) -> bool:

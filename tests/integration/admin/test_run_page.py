@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 from django.test import Client
 from django.urls import reverse
@@ -118,3 +119,13 @@ def test_an_archived_routine_cannot_be_retried(operator: Client) -> None:
     service.archive_routine(run.routine)
     assert "ARCHIVED" in told(operator.post(run_url(run, "retry"), follow=True))[0].upper()
     assert RoutineRun.objects.count() == 1
+
+
+def test_a_body_that_outlived_its_run_is_told(operator: Client) -> None:
+    """From more than a second on: the moments come from two machines."""
+    now = clock.now()
+    run = ended(make_routine(), now, status="FAILED", reason="orphaned")
+    for seconds, shown in [(1.0, False), (1.5, True)]:
+        run.body_ended_at = run.completed_at + timedelta(seconds=seconds)
+        run.save()
+        assert ("the body went on until" in text_of(operator, run_url(run))) is shown

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from typing import Any
 
 from celery import Task, shared_task
 from celery.exceptions import Ignore, Reject, SoftTimeLimitExceeded
 
 seen: list[Any] = []
+lingers, let_go = threading.Event(), threading.Event()
 
 
 @shared_task(bind=True)
@@ -129,6 +131,15 @@ def spinning(seconds: float, clean_up: bool = False) -> str:
         if not clean_up:
             raise
     return "to the end"
+
+
+@shared_task(bind=True)
+def lingering(self: Any) -> str:
+    """The first attempt lasts until it is let go; the others end at once."""
+    if self.request.retries == 0:
+        lingers.set()
+        let_go.wait(60)
+    return "returned"
 
 
 @shared_task

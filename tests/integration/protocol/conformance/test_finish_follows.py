@@ -99,6 +99,7 @@ def test_every_column_of_the_next_attempt(outcome: Outcome, first: bool) -> None
         "started_at": None,
         "completed_at": None,
         "heartbeat_at": None,
+        "body_ended_at": None,
         "attempt": 6,
         "budget_used": 4,
         "retry_of_id": run.id,

@@ -27,6 +27,7 @@ UNSET = {
     "dispatched_at": None,
     "started_at": None,
     "heartbeat_at": None,
+    "body_ended_at": None,
     "attempt": 1,
     "budget_used": 1,
     "retry_of_id": None,
