@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from django.db.models import QuerySet
+from django.db import transaction
+from django.db.models import Max, QuerySet
+from django.db.models.fields.json import KeyTextTransform
 
 from routines_app.conf import get_settings
 from routines_app.core.keys import EPOCH
@@ -25,13 +27,22 @@ def prune_runs(keep_days: float | None = None, *, progress: Callable[[int], None
     in a way that forbids it, stay.
     """
     now, sweep, deleted = clock.now(), Sweep(), 0
-    while (batch := sweep.once(now, keep_days)) is not None:
-        if keep_days is not None and batch and not deleted:
-            _record(now, now - timedelta(days=keep_days))
+    while (batch := _delete_batch(sweep, now, keep_days, first=not deleted)) is not None:
         deleted += batch
         if progress is not None and batch:
             progress(deleted)
     return deleted
+
+
+def _delete_batch(sweep: Sweep, now: datetime, keep_days: float | None, *, first: bool) -> int | None:
+    """With the first one goes what the history says about all: whoever dies after it leaves none that are missed."""
+    if keep_days is None or not first:
+        return sweep.once(now, keep_days)
+    with transaction.atomic(using=ledger_alias()):
+        batch = sweep.once(now, keep_days)
+        if batch:
+            _record(now, now - timedelta(days=keep_days))
+    return batch
 
 
 def pruned_before(now: datetime) -> datetime:
@@ -39,14 +50,14 @@ def pruned_before(now: datetime) -> datetime:
     keep_days = get_settings().keep_runs_days
     by_setting = now - timedelta(days=keep_days) if 0 < keep_days < (now - EPOCH) / timedelta(days=1) else EPOCH
     asked = _history().filter(routine=None, kind=ChangeKind.DELETED, routine_name=EVERY_ROUTINE)
-    return max(
-        [by_setting, *(datetime.fromisoformat(after[_BEFORE]) for after in asked.values_list("after", flat=True))]
-    )
+    latest = asked.aggregate(latest=Max(KeyTextTransform(_BEFORE, "after")))["latest"]
+    return by_setting if latest is None else max(by_setting, datetime.fromisoformat(latest))
 
 
 def _record(now: datetime, before: datetime) -> None:
     """In the history, which outlives the runs: the audit does not miss what was taken away on purpose."""
-    after = {_BEFORE: before.isoformat()}
+    # One zone and one length: as texts they are in the order of time.
+    after = {_BEFORE: before.astimezone(UTC).isoformat(timespec="microseconds")}
     _history().create(routine_name=EVERY_ROUTINE, kind=ChangeKind.DELETED, at=now, after=after)
 
 

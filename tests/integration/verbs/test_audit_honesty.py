@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -19,6 +18,7 @@ from routines_app.verbs.declare import declare_routine
 from routines_app.verbs.replan import replan_forgotten
 from tests.integration.conftest import NOTE, Hours
 from tests.integration.protocol.end.finishing import BROKEN
+from tests.integration.verbs.rows import made_at
 from tests.oracle import judge
 
 SCHEDULES: list[dict[str, Any]] = [{"cron": "* * * * *"}, {"every": "1m"}]
@@ -96,10 +96,6 @@ def test_what_was_pruned_is_not_missed(hours: Hours, settings: Any, schedule: di
     assert [found.imbalances, found.since, found.pruned] == [[], kept_since, True]
     RoutineRun.objects.order_by("id")[3].delete()
     assert len(audit(timedelta(days=1), now=hours.now).imbalances) == 1
-
-
-def made_at(moment: datetime) -> UUID:
-    return UUID(int=service.oldest_run_id(moment).int | RoutineRun().pk.int & (1 << 62) - 1)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
