@@ -11,7 +11,7 @@ written here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -39,6 +39,21 @@ class Imbalance:
         return f"{self.routine}: {self.slot.isoformat()} {self.what}"
 
 
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A time whose slots were not compared with the rows, because its cron has too many before it."""
+
+    routine: str
+    after: datetime
+    until: datetime
+
+    @property
+    def what(self) -> str:
+        return (
+            f"was the last slot that was compared, of those until {self.until.isoformat(sep=' ', timespec='seconds')}"
+        )
+
+
 @dataclass(kw_only=True)
 class Audit:
     """What the audit looked at and what it found."""
@@ -49,6 +64,7 @@ class Audit:
     slots: int = 0
     imbalances: list[Imbalance] = field(default_factory=list)
     warnings: list[Warned] = field(default_factory=list)
+    unjudged: list[Unjudged] = field(default_factory=list)
     pruned: bool = False
     """More was asked for than the ledger keeps: `since` is where that begins."""
 
@@ -80,7 +96,7 @@ def audit(
     for story in read_stories(found.since, found.until, now):
         found.routines += 1
         found.slots += sum(row.occurrences for row in story.rows if row.last > story.since)
-        found.imbalances += sorted(_imbalances(story), key=lambda imbalance: imbalance.slot)
+        _judge(found, story)
         watch.look_at(story)
         if progress is not None:
             progress(found.routines, of)
@@ -88,10 +104,11 @@ def audit(
     return found
 
 
-def _imbalances(story: Story) -> Iterator[Imbalance]:
-    seen: set[datetime] = set()
-    thread = follow(story)
-    for slot, what in [*check_coverage(story, thread), *thread.torn]:
-        if slot not in seen:  # one finding per slot says enough
-            seen.add(slot)
-            yield Imbalance(story.routine.name, slot, what)
+def _judge(found: Audit, story: Story) -> None:
+    name, thread = story.routine.name, follow(story)
+    coverage = check_coverage(story, thread)
+    wrong: dict[datetime, str] = {}
+    for slot, what in [*coverage.wrong, *thread.torn]:
+        wrong.setdefault(slot, what)  # one finding per slot says enough
+    found.imbalances += [Imbalance(name, slot, wrong[slot]) for slot in sorted(wrong)]
+    found.unjudged += [Unjudged(name, after, until) for after, until in coverage.unjudged]

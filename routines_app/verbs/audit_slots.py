@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -30,19 +30,33 @@ class Segment:
     until: datetime
 
 
-def check_coverage(story: Story, thread: Thread) -> Iterator[tuple[datetime, str]]:
+@dataclass(kw_only=True)
+class Coverage:
+    """What comparing the slots with the rows has shown."""
+
+    wrong: list[tuple[datetime, str]] = field(default_factory=list)
     """What does not balance, as (slot, what is wrong)."""
+    unjudged: list[tuple[datetime, datetime]] = field(default_factory=list)
+    """From when to when the slots are more than anybody counts."""
+
+
+def check_coverage(story: Story, thread: Thread) -> Coverage:
+    found = Coverage()
     for segment in _segments(story, thread):
         trigger = _cron_of(segment)
         if trigger is None or segment.after >= segment.until:
             continue
-        rows = [row for row in story.rows if segment.after < row.last and row.scheduled_for <= segment.until]
         try:
-            slots = slots_between(trigger, segment.after, segment.until, MOST_SLOTS).slots
+            slots = slots_between(trigger, segment.after, segment.until, MOST_SLOTS)
         except (RoutineError, ValueError, OverflowError, KeyError) as error:
-            yield segment.after, f"its cron {trigger.expression!r} cannot be computed: {error}"
+            found.wrong.append((segment.after, f"its cron {trigger.expression!r} cannot be computed: {error}"))
             continue
-        yield from _compare(slots, rows, segment)
+        if slots.truncated:
+            found.unjudged.append((slots.slots[-1], segment.until))
+            segment = replace(segment, until=slots.slots[-1])
+        rows = [row for row in story.rows if segment.after < row.last and row.scheduled_for <= segment.until]
+        found.wrong += _compare(slots.slots, rows, segment)
+    return found
 
 
 def _compare(slots: Sequence[datetime], rows: Sequence[Row], segment: Segment) -> Iterator[tuple[datetime, str]]:

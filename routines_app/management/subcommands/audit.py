@@ -36,6 +36,7 @@ class Command(Subcommand):
         if as_json:
             rows = [(each.routine, each.slot, each.what, "imbalance") for each in found.imbalances]
             rows += [(each.routine, each.slot, each.what, each.kind.value) for each in found.warnings]
+            rows += [(each.routine, each.after, each.what, "unjudged") for each in found.unjudged]
             self.records((*COLUMNS, "kind"), rows, as_json=True)
         else:
             self._tell(found)
@@ -56,6 +57,9 @@ class Command(Subcommand):
             self.say(
                 f"The ledger does not balance: {len(found.imbalances)} findings in {found.routines} routines{more}."
             )
+        for each in found.unjudged:
+            between = f"after {shown(each.after)}, until {shown(each.until)}"
+            self.say(f"{each.routine}: too many slots; those {between} were not compared with their rows.")
         if found.warnings:
             more = f" (the first {MOST_SHOWN} are shown)" if len(found.warnings) > MOST_SHOWN else ""
             self.say(f"\nWarnings: {len(found.warnings)}{more}, each with its first slot")
