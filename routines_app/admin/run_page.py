@@ -85,8 +85,9 @@ CANCEL = RunVerb(
 ABANDON = RunVerb(
     label="Abandon",
     permission="abandon_routinerun",
-    explains="For a body that is gone or cannot be stopped: the run ends as failed, its place and its lease are free,"
-    " and the next attempt may start. Should the body still do something, that is not recorded.",
+    explains="For a body that is gone or cannot be stopped: the run ends, and its place and its lease are free. It ends"
+    " as failed, and the next attempt may start; if it was asked to stop, it ends as cancelled, and there is no next"
+    " attempt. Should the body still do something, that is not recorded.",
     act=service.abandon_run,
     done=lambda _: "Abandoned the run",
 )
@@ -119,7 +120,7 @@ def _verb_page(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID, verb: R
         "explains": verb.explains,
         "label": f"{verb.label} this run",
     }
-    return TemplateResponse(request, "routines/cancel.html", context)
+    return TemplateResponse(request, "routines/end_run.html", context)
 
 
 def retry(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:

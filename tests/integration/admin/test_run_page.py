@@ -85,6 +85,18 @@ def test_a_run_that_will_not_stop_can_be_abandoned_by_who_may(login: Login) -> N
     assert last_entry().change_message == "Abandoned the run. Why: the machine is gone"
 
 
+def test_the_page_that_abandons_says_what_becomes_of_a_run_that_was_asked_to_stop(operator: Client) -> None:
+    """It has no next attempt; and that is what happens then."""
+    now = clock.now()
+    run = make_run(
+        make_routine(), at=now, status="RUNNING", started_at=now, stop_requested_at=now, stop_reason="cancelled"
+    )
+    page = text_of(operator, run_url(run, "abandon"))
+    assert "if it was asked to stop, it ends as cancelled, and there is no next attempt" in page
+    operator.post(run_url(run, "abandon"))
+    assert [run.status for run in RoutineRun.objects.all()] == ["CANCELLED"]
+
+
 def test_retrying_a_failed_run_asks_for_the_same_work(operator: Client) -> None:
     """A new manual run with the old one's arguments; looking at the address alone does nothing."""
     run = ended(make_routine(), clock.now(), status="FAILED", args=[1], kwargs={"a": 2})
