@@ -1,23 +1,21 @@
 """Abandoning runs: a person says that a body which cannot be stopped, or cannot be seen, is gone.
 
-The row ends as a failure, its place in a pool and its lease are free, and its next attempt may come. Should the body
-live after all, it has lost its row: its worker tries to stop it, and its return records nothing.
+The row ends, its place in a pool and its lease are free. It ends as a failure, and its next attempt may come; or, if it
+was asked to stop, as cancelled, and none comes. Should the body live after all, it has lost its row: its worker tries
+to stop it, and its return records nothing but its moment.
 """
 
 from __future__ import annotations
 
-from django.db import transaction
-
-from routines_app.coordination.wakeups import stop_runs, wake_beats
+from routines_app.coordination.wakeups import stop_runs
 from routines_app.core.errors import NotAllowed
 from routines_app.core.words import Reason
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.finish import Lost, close_run
-from routines_app.protocol.ledger.database import ledger_alias, on_commit
+from routines_app.protocol.ledger.database import on_commit
 from routines_app.protocol.record.outcome import failed
-from routines_app.verbs.cancel import who_and_why
 from routines_app.verbs.checking.lookup import RunRef, find_run
-from routines_app.verbs.editing import REASON, follow
+from routines_app.verbs.ending import ending, who_and_why
 
 
 def abandon_run(run: RunRef, *, reason: str = "", actor: str = "") -> RoutineRun:
@@ -25,16 +23,12 @@ def abandon_run(run: RunRef, *, reason: str = "", actor: str = "") -> RoutineRun
 
     Use it when you know that the body is gone or harmless. A run that is to stop is cancelled instead.
     """
-    said = who_and_why("abandoned", REASON("reason", reason), str(actor or "")) or "abandoned"
-    found = find_run(run)
-    with transaction.atomic(using=ledger_alias()):
-        if isinstance(close_run(found.pk, failed(Reason.ABANDONED, said)), Lost):
-            status = find_run(found.pk).status
-            raise NotAllowed("run", str(found.pk), f"only RUNNING runs can be abandoned; this one is {status}")
-        on_commit(lambda: stop_runs([found.pk]))
-        on_commit(wake_beats)
-    ended = find_run(found.pk)
-    if not isinstance(run, RoutineRun):
-        return ended
-    follow(run, ended)
-    return run
+    said = who_and_why("abandoned", reason, actor) or "abandoned"
+    return ending(run, lambda found: _abandon(found, said))
+
+
+def _abandon(run: RoutineRun, said: str) -> None:
+    if isinstance(close_run(run.pk, failed(Reason.ABANDONED, said)), Lost):
+        status = find_run(run.pk).status
+        raise NotAllowed("run", str(run.pk), f"only RUNNING runs can be abandoned; this one is {status}")
+    on_commit(lambda: stop_runs([run.pk]))

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db import transaction
-
-from routines_app.coordination.wakeups import stop_runs, wake_beats
+from routines_app.coordination.wakeups import stop_runs
 from routines_app.core.errors import NotAllowed
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
@@ -19,8 +17,8 @@ from routines_app.protocol.end.unstarted import end_pending
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.ledger.locks import lock_state
-from routines_app.verbs.checking.lookup import RunRef, find_run
-from routines_app.verbs.editing import REASON, follow
+from routines_app.verbs.checking.lookup import RunRef
+from routines_app.verbs.ending import ending, who_and_why
 
 
 def cancel_run(run: RunRef, *, reason: str = "", actor: str = "") -> RoutineRun:
@@ -28,27 +26,15 @@ def cancel_run(run: RunRef, *, reason: str = "", actor: str = "") -> RoutineRun:
 
     Returns the run as it is then: a RUNNING one stays so until its body has stopped.
     """
-    said = who_and_why("cancelled", REASON("reason", reason), str(actor or ""))
-    found = find_run(run)
-    with transaction.atomic(using=ledger_alias()):
-        lock_state(found.routine_id)
-        now = clock.now()
-        if not end_pending(found.routine_id, [found.pk], Reason.CANCELLED, now, said):
-            _ask_to_stop(found, now, said)
-        on_commit(wake_beats)
-    ended = find_run(found.pk)
-    if not isinstance(run, RoutineRun):
-        return ended
-    follow(run, ended)
-    return run
+    said = who_and_why("cancelled", reason, actor)
+    return ending(run, lambda found: _cancel(found, said))
 
 
-def who_and_why(what: str, reason: str, actor: str) -> str:
-    """What the run's row tells about it: who and why, as far as they were given."""
-    by = f"{what} by {actor}" if actor else what
-    if reason:
-        return f"{by}: {reason}"
-    return by if actor else ""
+def _cancel(run: RoutineRun, said: str) -> None:
+    lock_state(run.routine_id)
+    now = clock.now()
+    if not end_pending(run.routine_id, [run.pk], Reason.CANCELLED, now, said):
+        _ask_to_stop(run, now, said)
 
 
 def _ask_to_stop(run: RoutineRun, now: datetime, said: str) -> None:
