@@ -17,8 +17,8 @@ from routines_app.admin.charts import Point, scatter, timeline
 from routines_app.admin.permissions import may
 from routines_app.admin.phrases import source_in_words
 from routines_app.admin.recent import recent_runs
-from routines_app.admin.routine_columns import schedule_of, state_of
-from routines_app.admin.run_facts import duration_point, lateness_point, span_of
+from routines_app.admin.routine_columns import OVERDUE, schedule_of, state_of
+from routines_app.admin.run_facts import duration_point, lateness_point, overdue_runs, span_of
 from routines_app.admin.shown_values import masked_json
 from routines_app.admin.verb_buttons import VERBS, Verb
 from routines_app.core.errors import RoutineError
@@ -48,6 +48,8 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
         "section": "routines",
         "routine": routine,
         "state": state,
+        "overdue": overdue_runs().filter(routine_id=routine.pk).only("pk").first(),
+        "overdue_says": OVERDUE,
         "schedule": schedule_of(routine),
         "why": source_in_words(state.next_source) if state else "",
         "coming": _coming(routine, now),

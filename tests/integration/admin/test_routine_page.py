@@ -12,8 +12,8 @@ from redis.exceptions import ConnectionError as RedisAway
 from routines_app.coordination import leases
 from routines_app.models import Routine, RoutineState, ScheduleChange
 from routines_app.protocol.ledger import clock
-from tests.browser.scenes import ended, make_routine, make_run_with_retry
-from tests.integration.admin.pages import list_url, overview_url, text_of
+from tests.browser.scenes import ended, make_routine, make_run, make_run_with_retry
+from tests.integration.admin.pages import list_url, overview_url, run_url, text_of
 
 
 def test_a_routine_without_a_state_can_still_be_looked_at(operator: Client) -> None:
@@ -44,6 +44,16 @@ def test_the_page_of_a_routine_draws_its_chain(operator: Client) -> None:
     page = text_of(operator, overview_url(routine))
     assert page.count('class="rt-link"') == 2
     assert "Timeline of 3 runs" in page
+
+
+def test_the_page_of_a_routine_leads_to_its_run_that_will_not_stop(operator: Client) -> None:
+    """It may be older than every run that is shown, and needs a person."""
+    now = clock.now()
+    routine, another = make_routine(), make_routine("another")
+    run = make_run(routine, at=now - timedelta(days=40), status="RUNNING", reason="overdue", started_at=now)
+    link = f'href="{run_url(run)}"><span class="rt-pill rt-is-failed">overdue</span>'
+    assert link in text_of(operator, overview_url(routine))
+    assert "overdue" not in text_of(operator, overview_url(another))
 
 
 def test_the_window_of_the_timeline_can_be_chosen(operator: Client) -> None:
