@@ -87,7 +87,7 @@ def test_an_end_and_what_concerns_many_runs_do_not_deadlock(act: Callable[[list[
 
     with patch.object(ends, "_write_run", write_later), ThreadPoolExecutor(2) as executor:
         ending = executor.submit(closing, lambda: finish(ended, failed(Reason.EXCEPTION, "no")))
-        locked.wait(30)
+        assert locked.wait(30), "the end did not come to its run"
         acting = executor.submit(closing, lambda: act(runs))
         try:
             wait_for(lambda: acting.done() or somebody_waits(), 10, "the other neither waits nor ends")
