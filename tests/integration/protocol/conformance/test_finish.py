@@ -1,4 +1,4 @@
-"""The end of a run, by each way: what the row, the routine's state and the caller are told."""
+"""The end of a run, by each way: what is recorded and counted."""
 
 from __future__ import annotations
 
@@ -6,23 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from django.dispatch import Signal
 
-from routines_app import signals
 from routines_app.core.words import Reason, RoutineStatus, RunStatus
-from routines_app.models import Routine, RoutineRun, RoutineState, new_run_id
+from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.end import finish
 from routines_app.protocol.end.recorded import Recorded
-from routines_app.protocol.end.transaction import NextAttempt
-from routines_app.protocol.ledger import clock
-from routines_app.protocol.record import facts, told
-from routines_app.protocol.record.facts import RunFacts
-from routines_app.protocol.record.outcome import Outcome, cancelled, failed, succeeded
+from routines_app.protocol.record.outcome import Outcome, cancelled, succeeded
+from tests.integration.protocol.conformance.ending import BROKEN, end, known, make_running, next_attempt
 from tests.integration.protocol.conformance.rows import (
     MOMENT,
-    ODD_TEXT,
     RECENT,
-    SECOND,
     columns,
     make_routine,
     make_run,
@@ -33,7 +26,6 @@ pytestmark = pytest.mark.django_db
 
 MODULES = (finish,)
 
-BROKEN = failed(Reason.EXCEPTION, "ValueError: no", traceback="Traceback …")
 INTERRUPTED = cancelled(Reason.INTERRUPTED)
 ASKED_TO_STOP = {"stop_requested_at": MOMENT, "stop_reason": "replaced"}
 ARCHIVED = {"status": RoutineStatus.ARCHIVED}
@@ -192,29 +184,6 @@ CASES = {
 }
 
 
-def hear(**_: Any) -> None:
-    """A receiver of a project's own."""
-
-
-def make_running(routine: Routine, **values: Any) -> RoutineRun:
-    key = routine.pk if values.get("fence") else None
-    return make_run(routine, status=RunStatus.RUNNING, running_key=key, publish_after=MOMENT, **values)
-
-
-def known(run: RoutineRun) -> RunFacts:
-    found = facts.load(run.id)
-    assert found is not None
-    return found
-
-
-def end(run: RunFacts, outcome: Outcome, attempt: NextAttempt | None = None) -> Recorded | None:
-    return finish._end(run, outcome, attempt, clock.now())
-
-
-def next_attempt(run: RoutineRun) -> NextAttempt:
-    return NextAttempt(id=new_run_id(), at=MOMENT, budget_used=2, key=f"{run.idempotency_key}:next")
-
-
 @pytest.mark.parametrize("failures_known", [True, False], ids=["known at the start", "not known at the start"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_an_end_is_recorded_and_counted(case: Case, failures_known: bool) -> None:
@@ -246,94 +215,3 @@ def test_a_next_attempt_that_is_there_already_goes_on_with_the_chain() -> None:
     assert recorded == Recorded(status=RunStatus.FAILED, reason="exception", retry_id=there.id)
     assert state_columns(routine)["failure_count"] == 2
     assert RoutineRun.objects.count() == 2
-
-
-@pytest.mark.parametrize("outcome", [succeeded("1"), BROKEN, cancelled(Reason.CANCELLED)], ids=lambda o: o.status)
-@pytest.mark.parametrize("ours", [True, False], ids=["by its own process", "by somebody else"])
-def test_an_end_says_whether_its_own_process_wrote_it(outcome: Outcome, ours: bool) -> None:
-    """The token stays, or goes: who asks again without having heard an answer can tell."""
-    token = new_run_id()
-    run = make_running(make_routine(), start_token=token)
-    executing = facts.load(run.id, token if ours else None)
-    assert executing is not None
-    assert end(executing, outcome) is not None
-    assert columns(run)["start_token"] == (token if ours else None)
-
-
-@pytest.mark.parametrize("retry", [True, False])
-@pytest.mark.parametrize(
-    ("outcome", "signal"),
-    [
-        (succeeded("1"), signals.run_succeeded),
-        (BROKEN, signals.run_failed),
-        (BROKEN, signals.routine_exhausted),
-        (BROKEN, signals.run_cancelled),
-        (cancelled(Reason.CANCELLED), signals.run_cancelled),
-    ],
-)
-def test_an_end_that_somebody_waits_for_says_until_when_it_should_be_told(
-    outcome: Outcome, signal: Signal, retry: bool
-) -> None:
-    """And one that nobody waits for costs nothing more."""
-    unheard, heard = (make_running(make_routine()) for _ in range(2))
-    attempts = [next_attempt(run) if retry and outcome is BROKEN else None for run in (unheard, heard)]
-    end(known(unheard), outcome, attempts[0])
-    signal.connect(hear)
-    try:
-        end(known(heard), outcome, attempts[1])
-    finally:
-        signal.disconnect(hear)
-    assert columns(unheard)["tell_after"] is None
-    tell_after = columns(heard)["tell_after"]
-    assert tell_after is not None
-    assert tell_after - told.TELL_SECONDS * SECOND == RECENT
-
-
-@pytest.mark.parametrize("outcome", [succeeded("1"), BROKEN, cancelled(Reason.CANCELLED)], ids=lambda o: o.status)
-@pytest.mark.parametrize(
-    ("row", "known_fence"),
-    [
-        *(pytest.param({"status": status}, None, id=status) for status in RunStatus if status != RunStatus.RUNNING),
-        pytest.param({"status": "RUNNING", "fence": 4}, 3, id="a later start has raised the fence"),
-        pytest.param({"status": "RUNNING", "fence": 4}, None, id="began with a fence that we do not have"),
-        pytest.param({"status": "RUNNING", "fence": None}, 3, id="began without the fence that we have"),
-    ],
-)
-def test_who_has_lost_the_row_changes_nothing(row: dict[str, Any], known_fence: int | None, outcome: Outcome) -> None:
-    """Neither the row nor the state, and there is no next attempt."""
-    routine = make_routine()
-    run = make_running(routine, fence=known_fence)
-    ours = known(run)
-    RoutineRun.objects.filter(id=run.id).delete()
-    run = make_run(routine, id=run.id, **row)
-    before, state = columns(run), state_columns(routine)
-    assert end(ours, outcome, next_attempt(run) if outcome is BROKEN else None) is None
-    assert columns(run) == before
-    assert state_columns(routine) == state
-    assert RoutineRun.objects.count() == 1
-
-
-@pytest.mark.parametrize("ending", [succeeded(None), BROKEN, cancelled(Reason.CANCELLED)], ids=lambda o: o.status)
-@pytest.mark.parametrize(
-    ("row", "told", "kept"),
-    [
-        pytest.param({"progress": {"done": 1}}, {}, {"progress": {"done": 1}}, id="progress stays"),
-        pytest.param({}, {"progress": {"a": [ODD_TEXT]}}, {"progress": {"a": [ODD_TEXT]}}, id="the last progress"),
-        pytest.param({"progress": {"a": 1}}, {"progress": {}}, {"progress": {}}, id="progress that is empty now"),
-        pytest.param({"error": "ann: enough"}, {}, {"error": "ann: enough"}, id="what the canceller said stays"),
-        pytest.param({"error": "old"}, {"error": ODD_TEXT}, {"error": ODD_TEXT}, id="a new error takes its place"),
-        pytest.param({"traceback": "old"}, {}, {"traceback": ""}, id="a traceback belongs to its end"),
-        pytest.param({}, {"traceback": ODD_TEXT}, {"traceback": ODD_TEXT}, id="the traceback"),
-        pytest.param({"result": "1"}, {}, {"result": None}, id="a result belongs to its end"),
-        pytest.param({}, {"result": f'"{ODD_TEXT}"'}, {"result": f'"{ODD_TEXT}"'}, id="the result, as it is"),
-    ],
-)
-def test_texts_and_progress_of_an_end(
-    ending: Outcome, row: dict[str, Any], told: dict[str, Any], kept: dict[str, Any]
-) -> None:
-    """What is told is written, whatever the end; progress and the error stay where nothing is told."""
-    run = make_running(make_routine(), **row)
-    end(known(run), Outcome(status=ending.status, reason=ending.reason, **told))
-    found = columns(run)
-    assert {field: found[field] for field in kept} == kept
-    assert found["status"] == ending.status
