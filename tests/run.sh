@@ -9,6 +9,9 @@ BIN=${BIN:-.venv/bin}
 OUT=$(mktemp -d)
 PYTEST="$BIN/pytest -q -p no:cacheprovider" # several at once would write one cache
 THOUSANDS=tests/unit/core/test_cron_against_cronsim.py # of schedules: counting their branches would double their time
+# On the other databases: not what asks none, and not what asks no other way on any of them.
+STORAGE="tests/integration --ignore tests/integration/coordination --ignore tests/integration/oracle
+    --ignore-glob *test_form*.py --ignore-glob *test_preview.py --ignore-glob *test_permissions.py"
 lines=()
 
 port_answers() {
@@ -80,7 +83,7 @@ with_processes() {
     part "acceptance, on PostgreSQL" $PYTEST -n "${TEST_PROCESSES:-4}" --dist worksteal tests/acceptance
     if port_answers 3306; then
         part "storage and protocol, on MariaDB" env ROUTINES_TEST_DATABASE=mariadb \
-            $PYTEST -n 2 --dist loadscope tests/integration
+            $PYTEST -n 2 --dist loadscope $STORAGE
     else
         echo "=== skipped: storage and protocol on MariaDB, because nothing answers on 127.0.0.1:3306"
     fi
@@ -93,7 +96,7 @@ in_process() {
     part "everything else, on PostgreSQL" $PYTEST -n 2 --dist loadscope tests \
         --ignore tests/acceptance --ignore tests/unit/core
     part "storage and protocol, on SQLite" env ROUTINES_TEST_DATABASE=sqlite \
-        $PYTEST -n 2 --dist loadscope tests/integration tests/model
+        $PYTEST -n 2 --dist loadscope $STORAGE tests/model
 }
 
 # By itself: three beats and three workers that are killed all the time leave no core to tests that measure time.
