@@ -140,7 +140,7 @@ def test_fault_21_replace_every_second_over_a_slow_task_runs_the_newest(stack: S
     """Row 21: never two bodies at a time; the last of six slots is the one that finishes."""
     stack.beat()
     stack.worker(concurrency=3)
-    first = clock.now().replace(microsecond=0) + timedelta(seconds=2)
+    first = clock.now().replace(microsecond=0) + timedelta(seconds=5)  # it is made before that
     newest = first + timedelta(seconds=5)
     made = service.create_routine(
         "newest",
