@@ -245,13 +245,14 @@ class Nemesis(People):
 
     def hold_row(self) -> bool:
         """Somebody holds a row for some seconds, and is in no hurry."""
+        seconds = self.random.uniform(3, 15)
         try:
-            stranger = Stranger(self.stack.database_url)
+            stranger = Stranger(self.stack.database_url, seconds)
         except psycopg.Error:
             return False
         if not stranger.hold(self.random.choice(list(ROWS)), self.random):
             return False
-        return self.mend_after(3, 15, stranger.go)
+        return self.mend_after(seconds, seconds, stranger.go)
 
     def misroute(self) -> bool:
         self.routed_by.write_text(self.random.choice(HARMS))

@@ -20,15 +20,21 @@ LOCKS = {
 
 
 class Stranger:
-    """Holds its row until it is told to go; a server that dies lets go of it too."""
+    """Holds its row for a while; a server that dies lets go of it too.
 
-    def __init__(self, url: str) -> None:
+    The server ends its transaction, not the nemesis: that one acts as people do as well, in the same thread, and would
+    wait for ever for a row that it is to let go itself.
+    """
+
+    def __init__(self, url: str, seconds: float) -> None:
         self.connection = psycopg.connect(url, connect_timeout=2, application_name="stranger")
+        self.seconds = seconds
 
     def hold(self, what: str, random: Random) -> bool:
         """Lock a row of that kind, if there is one that is free within a moment."""
         try:
             self.connection.execute("SET lock_timeout = '500ms'")
+            self.connection.execute(f"SET idle_in_transaction_session_timeout = '{self.seconds * 1000:.0f}ms'")
             found = self.connection.execute(ROWS[what]).fetchall()
             if not found:
                 self.go()
