@@ -4,7 +4,7 @@ The order, for everybody: routine states, then pools, then runs, each kind in th
 never asks for a state; a claim, which has its states already, may ask for pools. The runs of an exclusive routine are
 kept apart by its state, so whoever holds that may lock them in turns. A lock is taken in one of two ways:
 
-* waiting, by those who must have the row: a verb, a start, the end of a run;
+* waiting, by those who must have the row: a verb, the end of a run; a start too, for a moment;
 * skipping (SKIP LOCKED), by beats, who rather come back than wait. Where the database cannot skip, it waits.
 
 A new row that refers to another (a run to its routine and its pool) needs that row's key, which a stranger may hold

@@ -6,7 +6,7 @@ message writes a token of its own, and whoever asks again with the same token is
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -20,12 +20,16 @@ from routines_app.core.words import EXCLUSIVE, Reason, RoutineStatus, RunStatus
 from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, sql, words
-from routines_app.protocol.ledger.locks import lock_run, lock_state, update_if, update_locked
+from routines_app.protocol.ledger.locks import lock_run, lock_state, update_free, update_locked
 from routines_app.protocol.ledger.prepared import run_statement
+from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.record import facts
 from routines_app.protocol.record.facts import RunFacts
 
 EARLY = timedelta(seconds=1)  # how long before its time a run may start: clocks differ, and a message is fast
+LOCK_MS = (
+    1_000  # a start waits for claims, stamps and ends; whoever holds a row for longer keeps other runs from a worker
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,9 +83,14 @@ def begin(run_id: UUID, by: Starter, routine_id: int | None) -> RunFacts | None:
 
 
 def own(run_id: UUID, by: Starter) -> RunFacts | None:
-    """The run that this starter has started before, without hearing of it; its heart begins to beat only now."""
-    ours = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.RUNNING, start_token=by.token)
-    return facts.load(run_id, by.token) if update_if(ours, [run_id], heartbeat_at=clock.now()) else None
+    """The run that this starter has started before, without hearing of it; its heart begins to beat only now.
+
+    A row that somebody holds is its own all the same: the next heartbeat is written by whoever looks after the body.
+    """
+    ours = RoutineRun.objects.using(ledger_alias()).filter(id=run_id, status=RunStatus.RUNNING, start_token=by.token)
+    with bounded():
+        update_free(ours, heartbeat_at=clock.now())
+        return facts.load(run_id, by.token) if ours.exists() else None
 
 
 def _begin_in_one_statement(alias: str, run_id: UUID, by: Starter, routine_id: int | None) -> RunFacts | None:
@@ -93,6 +102,7 @@ def _begin_in_one_statement(alias: str, run_id: UUID, by: Starter, routine_id: i
         "token": by.token,
         "orphan_seconds": by.orphan_seconds,
         "eligible": clock.now() + EARLY,
+        "lock_timeout": None if connections[alias].in_atomic_block else f"{LOCK_MS}ms",
     }
     # In a transaction of a caller's (eager mode) a refused key must not spoil what the caller does next.
     savepoint = transaction.atomic(using=alias) if connections[alias].in_atomic_block else nullcontext()
@@ -112,7 +122,7 @@ def _begin_portably(alias: str, run_id: UUID, by: Starter, routine_id: int | Non
     owner = routine_id if routine_id is not None else _routine_of(alias, run_id)
     if owner is None:
         return None
-    with transaction.atomic(using=alias):
+    with _limited(alias):
         # Both locks come before the first plain read: an edit that we waited for counts, also where a transaction
         # sees one state of the database from its first read on.
         state = lock_state(owner)
@@ -126,6 +136,12 @@ def _begin_portably(alias: str, run_id: UUID, by: Starter, routine_id: int | Non
         if exclusive and fence is None:
             return None
         return _set_running(run, by, fence)
+
+
+def _limited(alias: str) -> AbstractContextManager[object]:
+    """In a transaction of a caller's (eager mode) the caller's limits hold."""
+    inside = connections[alias].in_atomic_block
+    return transaction.atomic(using=alias) if inside else bounded(lock_ms=LOCK_MS)
 
 
 def _routine_of(alias: str, run_id: UUID) -> int | None:

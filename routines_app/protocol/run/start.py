@@ -7,6 +7,10 @@ statement that locks the routine's state, refuses while another run of the routi
 the unique `running_key`: Redis may forget every lease and still no second exclusive run becomes RUNNING.
 
 A PENDING row that may not start now is handed back with its reason, and costs no attempt: nothing is dropped silently.
+
+Nor does a start wait for a row that somebody holds: other runs want this worker, and each further message of the same
+run would take another. It is handed back too; where its own row is held, and nothing can be written, the message is
+used up, and upkeep rings it in again when the row is free (`lost_messages`).
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import redis
-from django.db import IntegrityError, transaction
+from django.db import Error, IntegrityError, connections
 
 from routines_app.conf import get_settings
 from routines_app.coordination import leases
@@ -27,7 +31,9 @@ from routines_app.protocol.end.catch_up import continue_catch_up
 from routines_app.protocol.end.unstarted import end_pending
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.errors import Trouble, trouble_of
 from routines_app.protocol.ledger.locks import lock_state, update_if
+from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.record.events import tell
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.run.begin import EARLY, Look, Starter, begin, own
@@ -64,7 +70,12 @@ class NotOurs:
     """The row is not PENDING (or not there, or still held): the message does nothing."""
 
 
-Start = Started | Refused | Expired | Retired | NotOurs
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Somebody holds the run's own row: nothing could be read for sure, or written."""
+
+
+Start = Started | Refused | Expired | Retired | NotOurs | Held
 
 
 def start(
@@ -82,14 +93,27 @@ def start(
     same `token`, because the ledger's answer was lost, it answers once more.
     """
     by = Starter(worker=worker, token=token or uuid4(), orphan_seconds=orphan_seconds)
+    try:
+        return _try_to_start(run_id, by, exclusive, lease)
+    except Error as error:
+        if not _is_held(error):
+            raise
+    return hand_back(run_id, Reason.ROUTINE_HELD, clock.now())
+
+
+def _try_to_start(run_id: UUID, by: Starter, exclusive: int | bool, lease: bool) -> Start:
     if not exclusive and (found := begin(run_id, by, None)):
         return Started(found)
     if exclusive is not True and exclusive and (begun := _start_leased(run_id, exclusive, by, lease)):
         return begun
     look = _look(run_id)
-    if look is None:
-        return NotOurs()
-    return _start_after(look, by, lease)
+    return NotOurs() if look is None else _start_after(look, by, lease)
+
+
+def _is_held(error: Error) -> bool:
+    """Whether somebody holds a row. SQLite locks all rows at once: that is for whoever waits for the ledger."""
+    rows_are_locked_apart = connections[ledger_alias()].features.has_select_for_update
+    return rows_are_locked_apart and trouble_of(error) is Trouble.LOCKED
 
 
 def _start_after(look: Look, by: Starter, lease: bool) -> Start:
@@ -120,7 +144,8 @@ def _look(run_id: UUID) -> Look | None:
 def hand_back(run_id: UUID, reason: Reason, now: datetime, *, of: int | None = None) -> Start:
     """Make a PENDING row wait again, without using up an attempt; `of` is the routine that it should be of.
 
-    One that started meanwhile is left alone, and so is one whose time has not come: it would be sent too early.
+    One that started meanwhile is left alone, and so is one whose time has not come: it would be sent too early. One
+    whose row is held stays as it is.
     """
     waits = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.PENDING, eligible_at__lte=now + EARLY)
     if of is not None:
@@ -130,14 +155,21 @@ def hand_back(run_id: UUID, reason: Reason, now: datetime, *, of: int | None = N
     # The resume of a paused routine, or the reset of a parked one, sets `publish_after`: until then there is nothing
     # to look at.
     publish_after = None if reason in HELD_AS.values() else eligible_at
-    return Refused(reason) if update_if(waits, [run_id], publish_after=publish_after, **values) else NotOurs()
+    try:
+        with bounded():
+            won = update_if(waits, [run_id], publish_after=publish_after, **values)
+    except Error as error:
+        if not _is_held(error):
+            raise
+        return Held()
+    return Refused(reason) if won else NotOurs()
 
 
 def _expire(look: Look) -> Start:
-    alias, run = ledger_alias(), look.run
-    with transaction.atomic(using=alias):
+    run = look.run
+    with bounded():
         lock_state(run.routine_id)
-        pending = RoutineRun.objects.using(alias).filter(status=RunStatus.PENDING)
+        pending = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.PENDING)
         ended = {"status": RunStatus.SKIPPED, "reason": Reason.EXPIRED, "completed_at": look.now}
         won = update_if(pending, [run.id], publish_after=None, **ended)
         if won:
@@ -149,8 +181,8 @@ def _expire(look: Look) -> Start:
 
 def _retire(look: Look) -> Start:
     """Archiving cancels what is PENDING; a row that was written at that very moment is cancelled by its message."""
-    alias, run = ledger_alias(), look.run
-    with transaction.atomic(using=alias):
+    run = look.run
+    with bounded():
         lock_state(run.routine_id)
         won = end_pending(run.routine_id, [run.id], Reason.ARCHIVED, look.now)
     return Retired() if won else NotOurs()

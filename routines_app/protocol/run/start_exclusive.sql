@@ -1,12 +1,19 @@
 -- Start an exclusive run: the routine's state is locked first (the lock order), then the fence is raised and the run
 -- moves PENDING -> RUNNING with the running key. While the run may not start, or any other run of the routine is RUNNING,
 -- nothing happens, not even to the fence; one that became RUNNING after this statement's snapshot is met by the unique
--- running key.
+-- running key. Locks are waited for as long as `lock_timeout` says, an error after that: other runs want this worker.
 -- What takes the places in braces: may_start.sql, the exclusive policies, the columns of facts.py.
--- Arguments: run (uuid), routine (bigint), worker (text), token (uuid), orphan_seconds (int), eligible (timestamptz).
+-- Arguments: run (uuid), routine (bigint), worker (text), token (uuid), orphan_seconds (int), eligible (timestamptz),
+-- lock_timeout (text; NULL: as the caller's transaction has it).
 -- Result: the facts (see facts.py), or no row.
-WITH locked AS MATERIALIZED (
-    SELECT routine_id FROM routines_routinestate WHERE routine_id = %(routine)s FOR UPDATE
+WITH limits AS MATERIALIZED (
+    SELECT set_config('lock_timeout', COALESCE(%(lock_timeout)s::text, current_setting('lock_timeout')), true)
+), locked AS MATERIALIZED (
+    SELECT state.routine_id
+    FROM limits -- before the first lock: a row is locked when it has been joined
+    CROSS JOIN routines_routinestate AS state
+    WHERE state.routine_id = %(routine)s
+    FOR UPDATE OF state
 ), raised AS (
     UPDATE routines_routinestate AS state
     SET fence = state.fence + 1

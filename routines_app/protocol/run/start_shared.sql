@@ -2,12 +2,17 @@
 -- The run is locked, then the routine is read under a share lock, as it is by then: an edit to an exclusive policy comes
 -- either before that, and nothing starts here, or after this commit, and every exclusive start sees the run. The lock
 -- on the routine is not waited for (a verb may hold it and want the run): while somebody edits it nothing starts here.
+-- The lock on the run is waited for as long as `lock_timeout` says, an error after that: other runs want this worker.
 -- What takes the places in braces: may_start.sql, the exclusive policies, the columns of facts.py.
--- Arguments: run (uuid), worker (text), token (uuid), orphan_seconds (int), eligible (timestamptz).
+-- Arguments: run (uuid), worker (text), token (uuid), orphan_seconds (int), eligible (timestamptz),
+-- lock_timeout (text; NULL: as the caller's transaction has it).
 -- Result: the facts (see facts.py), or no row when it may not start like this.
-WITH ready AS MATERIALIZED (
+WITH limits AS MATERIALIZED (
+    SELECT set_config('lock_timeout', COALESCE(%(lock_timeout)s::text, current_setting('lock_timeout')), true)
+), ready AS MATERIALIZED (
     SELECT run.id AS run_id, routine.*
-    FROM routines_routinerun AS run
+    FROM limits -- before the first lock: a row is locked when it has been joined
+    CROSS JOIN routines_routinerun AS run
     JOIN routines_routine AS routine ON routine.id = run.routine_id
     WHERE {may_start}
       AND routine.concurrency_policy NOT IN ({exclusive})

@@ -33,9 +33,8 @@ def tell_locked(now: datetime) -> int:
     if not connections[alias].features.has_select_for_update_skip_locked:
         return 0
     due = RoutineState.objects.using(alias).filter(next_run_at__lt=now - LONG).order_by("next_run_at")
-    waiting = RoutineRun.objects.using(alias).filter(
-        status=RunStatus.PENDING, dispatched_at=None, publish_after__lt=now - LONG
-    )
+    # Published ones too: one whose message met the held row is rung in again when that is free.
+    waiting = RoutineRun.objects.using(alias).filter(status=RunStatus.PENDING, publish_after__lt=now - LONG)
     held = {("state", name) for name in _held(due)}
     held |= {("run", name) for name in _held(waiting.order_by("publish_after"))}
     for kind, name in sorted(held):

@@ -5,6 +5,8 @@ published again only when its queue holds fewer messages than there are publishe
 as are missing: a long queue is no loss. But a queue may be full of somebody else's messages, so at a late look it is
 published again whatever the queue holds; a message too many does nothing.
 
+A run whose row somebody holds is left alone: nobody could start it, nor note that it was published again.
+
 A broker that was away or restarted may have lost everything, and pools would stand still until the first look: what its
 queues have no message for is published again at once (`Losses`).
 """
@@ -26,7 +28,7 @@ from routines_app.coordination.turns import turn
 from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.locks import update_free
+from routines_app.protocol.ledger.locks import unheld, update_free
 from routines_app.protocol.ledger.moments import FIRST_MOMENT, LAST_MOMENT
 from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import bounded
@@ -51,7 +53,8 @@ def republish_lost(now: datetime) -> int:
     with bounded():
         due = _published().filter(publish_after__lte=now).order_by("publish_after")[:BATCH]
         sent_at = dict(due.values_list("id", "dispatched_at"))
-    suspects = messages_of(_published().filter(id__in=sent_at).order_by("dispatched_at", "id"))
+        free = unheld(RoutineRun, sent_at)
+    suspects = messages_of(_published().filter(id__in=free).order_by("dispatched_at", "id"))
     if not suspects:
         return 0
     late = {str(run_id) for run_id, at in sent_at.items() if at is not None and at + LATE_LOOK <= now}
