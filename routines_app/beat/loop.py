@@ -28,6 +28,7 @@ from routines_app.protocol.claim.due import next_due_at
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.errors import is_outage
+from routines_app.protocol.ledger.timeouts import bounded_reads
 from routines_app.protocol.publish.pools import admit_each_pool
 from routines_app.protocol.publish.waiting import dispatch_waiting, next_waiting_at
 from routines_app.protocol.upkeep import nodes, reconcile
@@ -104,7 +105,8 @@ class BeatLoop:
         """Look, and whatever happens say how long to wait."""
         close_old_connections()
         try:
-            wait = self._look()
+            with bounded_reads():
+                wait = self._look()
         except Error as error:
             if self._departure.is_asked:
                 return 0.0  # it was cancelled, so that we can leave
@@ -125,12 +127,16 @@ class BeatLoop:
     def _look(self) -> float:
         """One pass over what is due; the seconds until the next. With nothing due it costs two short statements."""
         began, looked_at = time.monotonic(), clock.now()
-        worked = self._is_due(looked_at) and self._guard.do("claiming", lambda: self._fire_due(began), otherwise=False)
+        worked = self._guard.do("claiming", lambda: self._is_due(looked_at) and self._fire_due(began), otherwise=False)
         worked = self._guard.do("sending", lambda: self._send_waiting(began), otherwise=False) or worked
         for chore in self._chores:
             if not self._departure.is_asked:
                 chore.do_when_due()
-        return 0.0 if self._departure.is_asked else self._sleep_seconds(worked, looked_at)
+        if self._departure.is_asked:
+            return 0.0
+        return self._guard.do(
+            "looking ahead", lambda: self._sleep_seconds(worked, looked_at), otherwise=LOCKED_SECONDS[1]
+        )
 
     def _is_due(self, looked_at: datetime) -> bool:
         # What the last look went to sleep for need not be asked for again.

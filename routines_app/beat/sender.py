@@ -16,6 +16,7 @@ from django.db import connections
 
 from routines_app.coordination.envelope import Message
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.timeouts import bounded_reads
 from routines_app.protocol.publish.eager import is_eager
 
 BATCHES_AHEAD = 1  # claimed and waiting: more would only make other beats think that nobody publishes them
@@ -66,9 +67,10 @@ class Sender:
     def _work(self) -> None:
         try:
             self._app.set_current()
-            while (messages := self._batches.get()) is not None:
-                if self._error is None:
-                    self._try(messages)
+            with bounded_reads():
+                while (messages := self._batches.get()) is not None:
+                    if self._error is None:
+                        self._try(messages)
         finally:
             connections.close_all()
 

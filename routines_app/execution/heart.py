@@ -22,6 +22,7 @@ from routines_app.execution.companion import Companion
 from routines_app.execution.stops import stop_of
 from routines_app.execution.watched import Watched
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias
+from routines_app.protocol.ledger.errors import retrying_conflicts
 from routines_app.protocol.run.heartbeat import Pulse, beat_heart, look, write_log
 
 logger = logging.getLogger(__name__)
@@ -136,7 +137,9 @@ class Heart:
     def _stamp(self, runs: Sequence[Watched]) -> None:
         unknown = list(runs)
         try:
-            pulses = beat_heart({run.id: run.progress_to_write() for run in runs})
+            said = {run.id: run.progress_to_write() for run in runs}
+            # A deadlock with the end of one of them is no outage: the others would be told of one.
+            pulses = retrying_conflicts(lambda: beat_heart(said))
             unknown = [run for run in runs if run.id in pulses and not pulses[run.id].stamped]
             self._hear(runs, pulses)
         finally:

@@ -121,6 +121,20 @@ def test_a_body_that_cannot_be_stopped_is_not_pretended_away(make_stack: StackFa
     stack.wait_until(lambda: len(stack.bodies("alone")) > 1, 15, "the next attempt did not start")
 
 
+def test_a_body_that_cannot_be_stopped_in_solo_blocks_its_retry(make_stack: StackFactory) -> None:
+    """There it is the worker's only body, in its main thread: it is marked and told by the watchdog's."""
+    stack = make_stack(settings={"ROUTINES": {"STOP_GRACE_SECONDS": 1.0}})
+    worker = stack.worker(pool="solo")
+    over = stack.directory / "over"
+    until = {"seconds": 120, "until": str(over)}
+    run = ring(routine("only", task=f"{TASKS}.swallow", kwargs=until, timeout_ms=1000, max_attempts=2))
+    worker.wait_for_log("routine-run-overdue")
+    assert (run.refresh(), run.row.reason, run.retries()) == (RunStatus.RUNNING, Reason.OVERDUE, [])
+    over.touch()
+    assert ended(stack, run, 25).reason == Reason.TIMEOUT
+    assert (stack.bodies("only")[0].how, len(run.retries())) == ("returned", 1)
+
+
 def test_a_revocation_through_celery_is_a_cancellation(stack: Stack) -> None:
     """With `terminate` of what runs, and without of what has not started."""
     stack.worker(concurrency=1)

@@ -1,8 +1,8 @@
 """Bounds on how long a transaction of a beat may wait or be left open, and the isolation that it works at.
 
 Whatever a beat writes stands in `bounded()`: a row that somebody else holds costs it a moment, never its other
-routines. And a beat that is frozen inside its claim hides its rows from everybody's SKIP LOCKED: the database ends its
-transaction.
+routines. What it reads outside of that has limits too (`bounded_reads`): a whole table may be locked. And a beat that
+is frozen inside its claim hides its rows from everybody's SKIP LOCKED: the database ends its transaction.
 
 PostgreSQL takes the limits for the transaction alone (`SET LOCAL`): nothing is left behind on a connection that a
 pooler hands to somebody else. MariaDB and MySQL know limits of a session only. Either may be a caller's own (`run_now`
@@ -12,7 +12,7 @@ again afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
@@ -79,6 +79,43 @@ def run_bounded(statement: str, arguments: Sequence[Any]) -> int:
         while cursor.nextset():  # the last result is that of our statement
             pass
         return int(cursor.rowcount)
+
+
+@contextmanager
+def bounded_reads() -> Iterator[None]:
+    """In here a plain read of the ledger, outside of any transaction, has limits as well. In this thread."""
+    with connections[ledger_alias()].execute_wrapper(_limit_read):
+        yield
+
+
+def _limit_read(execute: Callable[..., Any], statement: Any, arguments: Any, many: bool, context: Any) -> Any:
+    """Still in one round trip, as a rule: an idle beat does little else than read."""
+    connection, cursor = context["connection"], context["cursor"]
+    if connection.in_atomic_block or not _is_plain_read(statement, cursor):
+        return execute(statement, arguments, many, context)
+    if connection.vendor != "postgresql":
+        return execute(_limited_on_mysql(connection, statement), arguments, many, context)
+    if not _takes_several(connection, cursor):
+        with bounded(using=connection.alias):
+            return execute(statement, arguments, many, context)
+    found = execute(f"{_limits(LOCK_MS)}; {statement}", arguments, many, context)
+    while cursor.nextset():  # the last result is that of the read
+        pass
+    return found
+
+
+def _is_plain_read(statement: Any, cursor: Any) -> bool:
+    """Not what a cursor of the server reads: that has a name, and takes no second statement."""
+    return isinstance(statement, str) and statement.startswith("SELECT ") and not hasattr(cursor.cursor, "name")
+
+
+def _limited_on_mysql(connection: Any, statement: str) -> str:
+    """For this statement alone. SQLite has nobody to wait for: who reads there sees what was before."""
+    if connection.vendor != "mysql":
+        return statement
+    if connection.mysql_is_mariadb:
+        return f"SET STATEMENT lock_wait_timeout = 1, max_statement_time = {STATEMENT_MS // 1000} FOR {statement}"
+    return statement.replace("SELECT ", f"SELECT /*+ MAX_EXECUTION_TIME({STATEMENT_MS}) */ ", 1)
 
 
 def _takes_several(connection: Any, cursor: Any) -> bool:

@@ -123,12 +123,14 @@ def _read_heartbeats() -> list[Heartbeat]:
 
 
 def orphan_silent(observer: Observer, now: datetime, monotonic_now: float) -> int:
-    """One look at all running runs; how many were orphaned. An outage of the database starts the count again."""
+    """One look at all running runs; how many were orphaned. What keeps us from reading them starts the count again."""
     try:
         silent = observer.observe(running_heartbeats(now), monotonic_now)
         locked = locked_runs(observer.suspects(monotonic_now))
-    except Exception:
-        observer.reset()  # whatever kept us from reading may keep workers from writing
+    except Exception as error:
+        # Whatever kept us from reading may keep workers from writing; but a conflict is over when it is told.
+        if not (isinstance(error, Error) and trouble_of(error) is Trouble.CONFLICT):
+            observer.reset()
         raise
     observer.start_again(locked, monotonic_now)
     return len(orphan_runs([run_id for run_id in silent if run_id not in locked], now))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from celery import current_app
-from django.db import OperationalError
+from django.db import OperationalError, connection
 
 from routines_app import service
 from routines_app.beat import loop
@@ -20,7 +21,9 @@ from routines_app.coordination.broker import broker
 from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.claim.claim import ClaimReport, claim_due
 from routines_app.protocol.ledger import clock
+from tests.integration.holding import needs_row_locks, stranger
 from tests.integration.protocol.claim.test_claim import TASK, rewind
+from tests.processes import stretched
 
 WAKE_UP_SECONDS = 0.001
 
@@ -209,6 +212,37 @@ def test_an_outage_ends_the_look_and_the_count_of_silence(beat: BeatLoop, monkey
     monkeypatch.setattr(beat._observer, "reset", lambda: done.append("reset"))
     assert beat._guarded_look() > 0
     assert done == ["reset"]
+
+
+LOCK_TABLE = {
+    "postgresql": "LOCK TABLE routines_{} IN ACCESS EXCLUSIVE MODE",
+    "mysql": "LOCK TABLES routines_{} WRITE",
+}
+
+
+@needs_row_locks
+@pytest.mark.parametrize(("table", "part"), [("routinestate", "claiming"), ("routinerun", "sending")])
+@pytest.mark.django_db(transaction=True)
+def test_a_table_that_somebody_has_locked_holds_no_look_up(
+    table: str, part: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Plain reads have limits, too. It is said once, and nobody is told that the database is away."""
+    beat = BeatLoop(current_app)
+    beat._guarded_look()  # with it, what is done at the first look only
+    beat._chores, beat._due_at = [Chore("nothing", lambda: None, lambda: 60.0, beat._guard)], None
+    with stranger() as other:
+        with other.cursor() as cursor:
+            cursor.execute(LOCK_TABLE[connection.vendor].format(table))
+        let_go = threading.Timer(20, other.connection.close)  # or whoever has no limits would wait for ever
+        let_go.start()
+        began = time.monotonic()
+        assert [beat._guarded_look() for _ in range(2)] == [1.0, 1.0]
+        took = time.monotonic() - began
+        let_go.cancel()
+    beat.close()
+    assert took < stretched(8)  # MariaDB counts in whole seconds
+    assert len([line for line in caplog.messages if f"{part} failed" in line]) == 1
+    assert "is away" not in caplog.text
 
 
 @pytest.mark.django_db(transaction=True)

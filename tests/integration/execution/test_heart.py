@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from typing import Any
+from uuid import UUID
 
 import pytest
 import redis
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.test import override_settings
 from django.utils import timezone
 
@@ -24,7 +25,7 @@ from routines_app.models import RoutineRun, RunLog
 from routines_app.protocol.end.finish import close_run, finish
 from routines_app.protocol.end.overlap import request_stop
 from routines_app.protocol.record.outcome import failed, succeeded
-from routines_app.protocol.run.heartbeat import beat_heart, write_log
+from routines_app.protocol.run.heartbeat import Pulse, beat_heart, write_log
 from routines_app.protocol.run.start import Started, start
 from tests.acceptance.ringing import ring, routine
 from tests.integration.holding import needs_row_locks, row_locked
@@ -57,6 +58,24 @@ def speak(runs: list[LiveRun], now: float | None = None) -> Heart:
     heart = Heart(lambda: runs)
     heart._speak(runs, time.monotonic() if now is None else now, set())
     return heart
+
+
+def test_a_conflict_with_others_is_no_outage(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """A deadlock with the end of another run, say: it is tried again at once, and nobody is told of an outage."""
+    run = live()
+    run.set_progress({"done": 1})
+    tries: list[object] = []
+
+    def meet_others(said: dict[UUID, Any]) -> dict[UUID, Pulse]:
+        tries.append(said)
+        if len(tries) == 1:
+            raise OperationalError from Exception(1213, "Deadlock found when trying to get lock")
+        return beat_heart(said)
+
+    monkeypatch.setattr("routines_app.execution.heart.beat_heart", meet_others)
+    assert not Heart(lambda: [run])._round(time.monotonic(), set())
+    assert (len(tries), RoutineRun.objects.get(id=run.id).progress) == (2, {"done": 1})
+    assert "cannot be reached" not in caplog.text
 
 
 def renew(runs: list[LiveRun]) -> None:

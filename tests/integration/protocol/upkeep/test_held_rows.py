@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -117,6 +117,23 @@ def test_a_part_that_fails_harms_neither_the_others_nor_the_count(
     reconcile.reconcile_once(NOW, observer, LONG_SILENT)
     assert len([line for line in caplog.messages if "gone_nodes" in line and "permission denied" in line]) == 1
     assert any("gone_nodes" in line and "works again" in line for line in caplog.messages)
+
+
+def test_a_conflict_does_not_start_the_count_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deadlock, or a snapshot that could not be kept, is no outage: it is tried again with what was seen."""
+    run = begin()
+    observer = silent(run)
+    read, conflicts = orphans.running_heartbeats, [OperationalError()]
+    conflicts[0].__cause__ = Exception(1213, "Deadlock found when trying to get lock")
+
+    def meet_others(now: datetime) -> list[orphans.Heartbeat]:
+        if conflicts:
+            raise conflicts.pop()
+        return read(now)
+
+    monkeypatch.setattr(orphans, "running_heartbeats", meet_others)
+    assert reconcile.reconcile_once(NOW, observer, LONG_SILENT).orphaned == 1
+    assert (conflicts, status(run)) == ([], RunStatus.FAILED)
 
 
 def test_an_outage_ends_the_pass(monkeypatch: pytest.MonkeyPatch) -> None:
