@@ -24,7 +24,7 @@ def arguments_like(routine: Routine, run: RoutineRun | None) -> dict[str, Any]:
 
 def asked_run(routine: Routine, wants: Mapping[str, Any], actor: str) -> RoutineRun:
     """Ask for the run. A part of the arguments that was left empty is the routine's own."""
-    asked = {"idempotency_key": wants.get("idempotency_key"), "requested_by": actor}
+    asked: dict[str, Any] = {"idempotency_key": wants.get("idempotency_key"), "requested_by": actor}
     given = {part: wants[part] for part in PARTS if part in wants}
     if not given:
         return service.run_now(routine, **asked)

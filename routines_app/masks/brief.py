@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from routines_app.masks.names import looks_secret
-from routines_app.masks.texts import CUT
-from routines_app.masks.values import MASK, masked
+from routines_app.masks.texts import CUT, MASK
+from routines_app.masks.values import masked
 
 LEVELS = 8
 MOST_ENTRIES = 1_000  # in all
