@@ -13,7 +13,10 @@ class RoutinesConfig(AppConfig):
 
     def ready(self) -> None:
         from routines_app import checks, receivers, tasks  # noqa: F401 - importing them registers them
+        from routines_app.core import errors
+        from routines_app.masks import brief
         from routines_app.models import ledger_time
         from routines_app.protocol.ledger import clock
 
         ledger_time.take_from(clock.now)
+        errors.show_with(brief)

@@ -76,6 +76,10 @@ class Settings:
     mirror_results: bool = True
     """Write a django-celery-results record for each run whose routine has `keep_result`."""
 
+    mirror_secrets: bool = False
+    """Write arguments, results and errors there as they are. Else they are masked, as everywhere: those records can be
+    searched and read in an admin that is not ours."""
+
     worker_connection_seconds: float | None = 60.0
     """CONN_MAX_AGE in workers when the project leaves it at 0: Celery would reconnect around every task."""
 
@@ -89,8 +93,11 @@ class Settings:
     """A code-declared routine that no live beat declares any more is archived after this long."""
 
     depth_weight: float = 0.5
-    secret_patterns: tuple[str, ...] = ("password", "passwd", "secret", "token", "api_key", "apikey", "authorization")
-    """Argument and result keys that contain one of these are masked in the admin."""
+    secret_patterns: tuple[str, ...] = ()
+    """Names of arguments, results and options that contain one of these are masked, beside all that `masks` knows."""
+
+    not_secret: tuple[str, ...] = ()
+    """Whole names that are shown although they look secret, such as `max_tokens`."""
 
 
 @lru_cache(maxsize=1)

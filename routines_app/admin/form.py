@@ -7,8 +7,14 @@ from typing import Any
 from django import forms
 
 from routines_app import service
-from routines_app.admin.form_fields import DurationField, JSONListField, JSONObjectField, WordsField
-from routines_app.admin.restoring import restored
+from routines_app.admin.form_fields import (
+    SECRETS_BY_NAME,
+    DurationField,
+    JSONListField,
+    JSONObjectField,
+    WordsField,
+)
+from routines_app.admin.restoring import PARTS, STALE, changed_arguments
 from routines_app.admin.task_choices import task_choices
 from routines_app.admin.verb_forms import LocalMomentField
 from routines_app.core.errors import RoutineError
@@ -30,6 +36,7 @@ NOT_IN_THE_FORM = {
 }
 """The model's fields that no fieldset has, and why. A field that is in neither place fails a test by its name."""
 
+DESTINATION = ("task", "queue")
 FORM_NAMES = {"every": "interval_ms", "reason": "change_reason", "actor": None, "version": None, "status": None}
 
 
@@ -40,8 +47,10 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
 
     tags = WordsField(required=False, help_text='With commas between them: a, b, "c, with a comma".')
     task = forms.ChoiceField(choices=task_choices)
-    args = JSONListField(label="Arguments", required=False, initial=list)
-    kwargs = JSONObjectField(label="Named arguments", required=False, initial=dict)
+    args = JSONListField(label="Arguments", required=False, initial=list, help_text="A JSON list.")
+    kwargs = JSONObjectField(
+        label="Named arguments", required=False, initial=dict, help_text=f"A JSON object. {SECRETS_BY_NAME}"
+    )
     interval_ms = DurationField(label="Every", required=False, help_text="30s, 10m, 1.5h, 1d; at least 1s.")
     timezone = forms.CharField(widget=forms.TextInput(attrs={"list": "rt-timezones", "autocomplete": "off"}))
     start_at = LocalMomentField(label="Starts", required=False)
@@ -94,12 +103,24 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
         return cleaned
 
     def _restore_secrets(self, cleaned: dict[str, Any]) -> None:
-        for name, empty in (("args", list), ("kwargs", dict)):
-            if name in cleaned:
-                try:
-                    cleaned[name] = restored(name, cleaned[name], getattr(self.instance, name)) or empty()
-                except RoutineError as error:
-                    self._show(error)
+        """A new routine has none; those of one that is declared in code cannot be changed here."""
+        given = {name: self._or_empty(name, cleaned[name]) for name in PARTS if name in cleaned}
+        cleaned.update(given)
+        if self._is_new or not given:
+            return
+        stored = {name: getattr(self.instance, name) for name in PARTS}
+        try:
+            cleaned.update(changed_arguments(given, stored, self._other_destinations(cleaned)) or stored)
+        except RoutineError as error:
+            self._show(error)
+
+    def _or_empty(self, name: str, value: Any) -> Any:
+        return type(getattr(self.instance, name))() if value is None else value
+
+    def _other_destinations(self, cleaned: dict[str, Any]) -> list[str]:
+        """What else has changed of where the arguments go: another task or another worker may send them anywhere."""
+        changed = [f"the {name}" for name in DESTINATION if name in cleaned and self._differs(name, cleaned[name])]
+        return changed if cleaned.get("read_version") == self.instance.version else [*changed, STALE]
 
     def _check_each(self, cleaned: dict[str, Any]) -> None:
         """The service stops at the first field that is wrong; a person wants to see all of them."""

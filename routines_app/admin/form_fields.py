@@ -13,6 +13,11 @@ from routines_app import service
 from routines_app.core.errors import RoutineError
 from routines_app.masks import masked
 
+SECRETS_BY_NAME = (
+    "Better than a secret is its name, and the task reads the value from its own settings, environment or vault. "
+    "A hidden value (••••••) stays for as long as arguments, task and queue do."
+)
+
 
 class DurationField(forms.CharField):
     """Text such as `10m`; milliseconds inside."""

@@ -1,71 +1,69 @@
-"""What a person meant who edited arguments in which secrets were masked."""
+"""What a person meant who sends arguments back in which secrets were masked.
+
+Whoever may run or change a routine need not know its secrets, and must not get at them: a secret goes where it was
+meant to go, or nowhere. Positional and named arguments are one set, because either may say where the task sends the
+other (`{"url": …, "token": "••••••"}`), and so does everything that says who executes it. A mask is restored when all
+of that is as it was shown, and refused when any of it has changed.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from routines_app.core.errors import InvalidValue
 from routines_app.masks import MASK, masked
 
-AGAIN = "the mask cannot be matched with a stored value any more"
+PARTS = {"args": "the arguments", "kwargs": "the named arguments"}
+STALE = "the routine (after this page was loaded)"
 
 
-def restored(field: str, edited: Any, stored: Any) -> Any:
-    """The edited value with the stored secret in the place of each mask that was left alone.
+def changed_arguments(
+    given: Mapping[str, Any], stored: Mapping[str, Any], also_changed: Sequence[str] = ()
+) -> dict[str, Any] | None:
+    """Both parts of the arguments as they were sent; None when they are what is stored, masks and all.
 
-    A mask stands for a secret only where it was shown. One that was moved, renamed, or shifted in its list could get
-    the secret of something else, so it is refused and the value has to be typed again.
+    `given` has the parts that were sent: a part that was not is the stored one. `also_changed` names what else differs
+    of where they go. Raises `InvalidValue` for a secret that would travel.
     """
-    shown = masked(stored)
-    if _same(edited, shown):
-        return stored
-    return _restored(field, edited, stored, shown, "")
+    shown = {part: masked(stored[part]) for part in PARTS}
+    changed = [PARTS[part] for part in PARTS if part in given and not _same(given[part], shown[part])]
+    changed += also_changed
+    if not changed:
+        return None
+    found = {part: given.get(part, shown[part]) for part in PARTS}
+    for part, value in found.items():
+        if (where := _first_mask(value)) is not None:
+            raise InvalidValue(part, MASK, _type_it_anew(where, changed))
+    return found
 
 
-def _restored(field: str, edited: Any, stored: Any, shown: Any, where: str) -> Any:
-    if not _holds_mask(edited):
-        return edited
-    if isinstance(edited, str) and edited == shown and stored != MASK:
-        return stored
-    if isinstance(edited, dict) and isinstance(shown, dict):
-        return {
-            key: _restored(field, item, stored.get(key), shown.get(key), f"{where}.{key}" if where else key)
-            for key, item in edited.items()
-        }
-    if isinstance(edited, list) and isinstance(shown, list) and not _moved(edited, shown):
-        return [_restored(field, item, stored[at], shown[at], f"{where}[{at}]") for at, item in enumerate(edited)]
-    raise InvalidValue(field, MASK, f"type the value of {_first_mask(edited, where)} again: {AGAIN}")
+def _type_it_anew(where: str, changed: Sequence[str]) -> str:
+    because = f"because {' and '.join(changed)} changed"
+    return f"{where or 'this'} is hidden; {because}, type it anew, or leave everything as it was"
 
 
-def _moved(edited: list[Any], shown: list[Any]) -> bool:
-    """Whether an item may stand at another place than before, as far as one can tell by what was shown of it."""
-    if len(edited) != len(shown):
-        return True
-    return any(
-        _holds_mask(item) and not _same(item, shown[at]) and any(_same(item, other) for other in shown)
-        for at, item in enumerate(edited)
-    )
-
-
-def _holds_mask(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_holds_mask(item) for item in value.values())
-    if isinstance(value, list):
-        return any(_holds_mask(item) for item in value)
-    return isinstance(value, str) and MASK in value
-
-
-def _first_mask(value: Any, where: str) -> str:
-    if isinstance(value, dict):
-        key = next(key for key, item in value.items() if _holds_mask(item))
-        return _first_mask(value[key], f"{where}.{key}" if where else key)
-    if isinstance(value, list):
-        at = next(at for at, item in enumerate(value) if _holds_mask(item))
-        return _first_mask(value[at], f"{where}[{at}]")
-    return where
+def _first_mask(value: Any) -> str | None:
+    """Where the first mask is, as one would write it; None without one. Not recursive: people nest what they like."""
+    waiting = [("", value)]
+    while waiting:
+        where, found = waiting.pop()
+        if isinstance(found, str) and MASK in found:
+            return where
+        if isinstance(found, dict):
+            if any(MASK in key for key in found):
+                return where
+            parts = [(f"{where}.{key}" if where else key, item) for key, item in found.items()]
+        else:
+            parts = [(f"{where}[{at}]", item) for at, item in enumerate(found)] if isinstance(found, list) else []
+        waiting += reversed(parts)
+    return None
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Equal as JSON, where true is not 1."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    """Equal as JSON, where true is not 1. What is too deep to be written is not what was shown."""
+    try:
+        return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    except RecursionError:
+        return False

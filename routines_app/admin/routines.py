@@ -10,6 +10,8 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
+from django.views.decorators.debug import sensitive_post_parameters
 
 from routines_app.admin import fleet_page, preview, routine_page, verb_pages
 from routines_app.admin.actions import LIST_ACTIONS, ReasonActionForm
@@ -19,6 +21,7 @@ from routines_app.admin.form_page import RoutineFormPage
 from routines_app.admin.own_filters import OwnFiltersOnly
 from routines_app.admin.paging import CappedPaginator
 from routines_app.admin.permissions import RoutinePermissions
+from routines_app.admin.restoring import PARTS
 from routines_app.admin.routine_columns import RoutineColumns
 from routines_app.models import Routine
 
@@ -73,6 +76,7 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
     def fleet_live_view(self, request: HttpRequest) -> HttpResponse:
         return fleet_page.fleet_fragment(self, request)
 
+    @method_decorator(sensitive_post_parameters(*PARTS))
     def preview_view(self, request: HttpRequest) -> HttpResponse:
         if not (self.has_change_permission(request) or self.has_add_permission(request)):
             raise PermissionDenied
@@ -81,6 +85,7 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
     def overview_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
         return routine_page.routine_page(self, request, object_id)
 
+    @method_decorator(sensitive_post_parameters(*PARTS))
     def verb_view(self, request: HttpRequest, object_id: int, verb: str) -> HttpResponse:
         return verb_pages.verb_page(self, request, object_id, verb)
 

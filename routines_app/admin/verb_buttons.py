@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from django.utils import timezone
 
 from routines_app import service
 from routines_app.admin.phrases import clock_time, interval_in_words
-from routines_app.admin.restoring import restored
+from routines_app.admin.verb_arguments import asked_run
 from routines_app.admin.verb_forms import (
     BackfillForm,
     HintIntervalForm,
@@ -26,7 +25,7 @@ from routines_app.admin.verb_forms import (
     VerbForm,
 )
 from routines_app.core.words import RoutineStatus
-from routines_app.models import Routine, RoutineRun
+from routines_app.models import Routine
 
 Wants = Mapping[str, Any]
 LIVING = frozenset({RoutineStatus.ACTIVE, RoutineStatus.PAUSED, RoutineStatus.PARKED})
@@ -62,26 +61,10 @@ def _local(at: datetime) -> str:
 
 
 def _run(routine: Routine, wants: Wants, actor: str) -> str:
-    own = arguments_like(routine, wants.get("like"))
-    run = service.run_now(
-        routine,
-        args=restored("args", wants["args"], own["args"]) if "args" in wants else None,
-        kwargs=restored("kwargs", wants["kwargs"], own["kwargs"]) if "kwargs" in wants else None,
-        idempotency_key=wants.get("idempotency_key"),
-        requested_by=actor,
-    )
+    run = asked_run(routine, wants, actor)
     if run.status == "SKIPPED":
         return f"{routine.name} is already active, so this run was skipped ({run.reason})"
     return f"Asked for a run of {routine.name}"
-
-
-def arguments_like(routine: Routine, run_id: UUID | None) -> dict[str, Any]:
-    """The routine's arguments, or those that one of its runs had."""
-    run = RoutineRun.objects.filter(pk=run_id, routine_id=routine.pk).first() if run_id else None
-    return {
-        "args": routine.args if run is None or run.args is None else run.args,
-        "kwargs": routine.kwargs if run is None or run.kwargs is None else run.kwargs,
-    }
 
 
 def _pause(routine: Routine, wants: Wants, actor: str) -> str:

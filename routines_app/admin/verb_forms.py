@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.functional import lazy
 
-from routines_app.admin.form_fields import DurationField, JSONListField, JSONObjectField
+from routines_app.admin.form_fields import SECRETS_BY_NAME, DurationField, JSONListField, JSONObjectField
 from routines_app.core.words import CatchUpPolicy
 
 RELEASES = [
@@ -95,7 +95,10 @@ class RunForm(VerbForm):
     like = forms.UUIDField(required=False, widget=forms.HiddenInput)
     idempotency_key = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
     args = JSONListField(label="Arguments", required=False, help_text="A JSON list. Empty: the routine's own.")
-    kwargs = JSONObjectField(label="Named arguments", required=False, help_text="A JSON object. Empty: its own.")
+    kwargs = JSONObjectField(
+        label="Named arguments", required=False, help_text=f"A JSON object. Empty: its own. {SECRETS_BY_NAME}"
+    )
+    read_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     field_order = ["args", "kwargs", "reason"]
 

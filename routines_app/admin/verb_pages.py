@@ -15,7 +15,8 @@ from django.urls import reverse
 from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.permissions import may
 from routines_app.admin.released_slots import Release, releases_of
-from routines_app.admin.verb_buttons import VERBS, Verb, arguments_like
+from routines_app.admin.verb_arguments import arguments_like, run_like
+from routines_app.admin.verb_buttons import VERBS, Verb
 from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
 
@@ -46,7 +47,8 @@ def _initial(request: HttpRequest, verb: Verb, routine: Routine) -> dict[str, An
         like = UUID(request.GET.get("like", ""))
     except ValueError:
         like = None
-    return {"like": like, "idempotency_key": uuid4().hex, **arguments_like(routine, like)}
+    made = {"like": like, "idempotency_key": uuid4().hex, "read_version": routine.version}
+    return made | arguments_like(routine, run_like(routine, like))
 
 
 def allowed_verb(request: HttpRequest, slug: str) -> Verb:

@@ -14,13 +14,14 @@ from celery.utils.functional import maybe_evaluate
 from kombu import Queue
 
 from routines_app.coordination.envelope import Arguments
+from routines_app.masks import masked_line
 
 
 class Unroutable(NamedTuple):
     """There is no way to go."""
 
     why: str
-    """For the person who can mend it."""
+    """For the person who can mend it. A router may have quoted the arguments that it was asked about: no secrets."""
 
 
 class Route(NamedTuple):
@@ -79,6 +80,6 @@ def _shown(route: dict[str, Any]) -> str:
 
 def _told(error: Exception) -> str:
     try:
-        return f"{type(error).__name__}: {error}"
+        return masked_line(f"{type(error).__name__}: {error}")
     except Exception:  # noqa: BLE001 - some cannot even be printed
         return type(error).__name__

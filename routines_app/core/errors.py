@@ -6,6 +6,8 @@ right, and raising one means that nothing was written.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 SHOWN_VALUE_LENGTH = 120  # enough to recognise the value, short enough for a log line
 
 
@@ -16,7 +18,7 @@ class RoutineError(ValueError):
         self.field = field
         self.value = value
         self.expected = expected
-        super().__init__(f"{field}: {shown(value)} is not accepted: {expected}")
+        super().__init__(f"{field}: {shown(value, field)} is not accepted: {expected}")
 
     def __reduce__(self) -> tuple[type[RoutineError], tuple[str, object, str]]:
         return type(self), (self.field, self.value, self.expected)
@@ -46,10 +48,26 @@ class NotFound(RoutineError):
     """There is no routine or run of that id or name."""
 
 
-def shown(value: object) -> str:
+def _plainly(field: str, value: object) -> str:  # noqa: ARG001
+    return repr(value)
+
+
+_show: Callable[[str, object], str] = _plainly
+
+
+def show_with(show: Callable[[str, object], str]) -> None:
+    """From now on this renders the value that a field was given.
+
+    What is secret is a setting, and the core knows none: the masks are handed down when the app is ready.
+    """
+    global _show
+    _show = show
+
+
+def shown(value: object, field: str = "") -> str:
     """A short, safe rendering of any value, for error texts."""
     try:
-        text = repr(value)
+        text = _show(field, value)
     except Exception:  # noqa: BLE001 - a value whose repr fails must not hide the error about it
         text = f"<{type(value).__name__} that cannot be shown>"
     return text if len(text) <= SHOWN_VALUE_LENGTH else text[: SHOWN_VALUE_LENGTH - 1] + "…"

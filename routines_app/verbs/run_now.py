@@ -14,9 +14,11 @@ from typing import Any
 
 from routines_app.conf import get_settings
 from routines_app.core.admission import Cancel, Candidate, Hold, Publish, Replace, Skip, admit, standing
+from routines_app.core.errors import NotAllowed
 from routines_app.core.holding import held_as
 from routines_app.core.keys import manual_key
 from routines_app.core.words import ConcurrencyPolicy, RunStatus, RunTrigger
+from routines_app.masks import holds_secret
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
@@ -29,6 +31,7 @@ from routines_app.verbs.checking.rules import Text
 from routines_app.verbs.editing import ACTOR, editing, refuse_archived
 
 KEY = Text(longest=200, required=True)
+_ANEW = "ask for a run with arguments that are typed anew"
 
 
 def run_now(
@@ -43,20 +46,21 @@ def run_now(
 
     The same `idempotency_key` for the same routine returns the run that the first call made.
     """
-    request = Request(
-        args=None if args is None else arguments.positional("args", args),
-        kwargs=None if kwargs is None else arguments.named("kwargs", kwargs),
-        token=secrets.token_hex(8) if idempotency_key is None else KEY("idempotency_key", idempotency_key),
-        requested_by=ACTOR("requested_by", "" if requested_by is None else str(requested_by)),
-    )
+    request = _checked(args, kwargs, idempotency_key, requested_by)
     with editing(routine) as edit:
         return _run(edit.routine, request, edit.now)
 
 
-def retry_run(run: RunRef, *, requested_by: object = None) -> RoutineRun:
-    """Run again, by hand and at once, what a run was given."""
+def retry_run(run: RunRef, *, idempotency_key: str | None = None, requested_by: object = None) -> RoutineRun:
+    """Run again, by hand and at once, what a run was given.
+
+    Refused where a secret of it would get into other hands: the routine has another task or queue by now.
+    """
     found = find_run(run)
-    return run_now(found.routine, args=found.args, kwargs=found.kwargs, requested_by=requested_by)
+    request = _checked(found.args, found.kwargs, idempotency_key, requested_by)
+    with editing(found.routine_id) as edit:
+        _refuse_elsewhere(found, edit.routine)
+        return _run(edit.routine, request, edit.now)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +71,37 @@ class Request:
     kwargs: dict[str, Any] | None
     token: str
     requested_by: str
+
+    def arguments_for(self, routine: Routine) -> dict[str, Any]:
+        """Both parts or none: beside what somebody has chosen, a later edit of the routine's must not get in."""
+        if self.args is None and self.kwargs is None:
+            return {}
+        return {
+            "args": routine.args if self.args is None else self.args,
+            "kwargs": routine.kwargs if self.kwargs is None else self.kwargs,
+        }
+
+
+def _checked(args: Any, kwargs: Any, idempotency_key: str | None, requested_by: object) -> Request:
+    return Request(
+        args=None if args is None else arguments.positional("args", args),
+        kwargs=None if kwargs is None else arguments.named("kwargs", kwargs),
+        token=secrets.token_hex(8) if idempotency_key is None else KEY("idempotency_key", idempotency_key),
+        requested_by=ACTOR("requested_by", "" if requested_by is None else str(requested_by)),
+    )
+
+
+def _refuse_elsewhere(run: RoutineRun, routine: Routine) -> None:
+    """Whoever may change the routine could otherwise have a task of their choice called with what a run was given, and
+    whoever may run it, arguments of their choice put beside secrets that it was given later."""
+    moved = [field for field in ("task", "queue") if getattr(run, field) != getattr(routine, field)]
+    if moved and holds_secret([run.args, run.kwargs]):
+        raise NotAllowed(
+            "run", str(run.pk), f"it has hidden arguments and another {moved[0]} than its routine: {_ANEW}"
+        )
+    routines_own = [getattr(routine, part) for part in ("args", "kwargs") if getattr(run, part) is None]
+    if len(routines_own) == 1 and holds_secret(routines_own[0]):
+        raise NotAllowed("run", str(run.pk), f"some of its arguments are its routine's, and hidden: {_ANEW}")
 
 
 def _run(routine: Routine, request: Request, now: datetime) -> RoutineRun:
@@ -88,8 +123,7 @@ def _new_run(routine: Routine, request: Request, key: str, now: datetime) -> Rou
     return RoutineRun.of(
         routine,
         trigger=RunTrigger.MANUAL,
-        args=request.args,
-        kwargs=request.kwargs,
+        **request.arguments_for(routine),
         pool_id=routine.pool_id,
         scheduled_for=now,
         eligible_at=now,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from routines_app import service
+from routines_app.core.errors import InvalidValue
 from routines_app.management.subcommand import Subcommand, operator
 
 
@@ -38,4 +39,4 @@ def _json(option: str, text: str | None) -> Any:
     try:
         return None if text is None else json.loads(text)
     except ValueError as error:
-        raise CommandError(f"{option}: {text!r} is not JSON: {error}") from error
+        raise InvalidValue(option, text, f"give JSON ({error})") from None

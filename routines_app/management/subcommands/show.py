@@ -8,11 +8,12 @@ from django.core.management.base import CommandParser
 
 from routines_app import service
 from routines_app.management.subcommand import Subcommand, shown
+from routines_app.masks import masked
 from routines_app.models import RoutineRun
 
 
 class Command(Subcommand):
-    help = "Show one routine: its fields, its state and its last runs."
+    help = "Show one routine: its fields without secrets, its state and its last runs."
 
     @classmethod
     def add_arguments(cls, parser: CommandParser) -> None:
@@ -25,7 +26,7 @@ class Command(Subcommand):
             for field in part._meta.concrete_fields if part is not None else ():
                 value = getattr(part, field.attname)
                 if value not in (None, "", [], {}):
-                    self.say(f"{field.attname:<20} {shown(value)}")
+                    self.say(f"{field.attname:<20} {shown(masked(value))}")
         self.say("")
         rows = [_row(run) for run in service.list_runs(found, limit=runs, large=False)]
         self.table(("run", "slot", "status", "reason", "trigger", "attempt", "ended"), rows)

@@ -1,4 +1,7 @@
-"""The record that django-celery-results keeps of a run, under the run's id and with the routine's name."""
+"""The record that django-celery-results keeps of a run, under the run's id and with the routine's name.
+
+Others read and search these records, so secrets are masked in them; the ledger's own columns keep what they were given.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from django.db import connections, router
 
 from routines_app.conf import get_settings
 from routines_app.core.words import RunStatus
+from routines_app.masks import masked, masked_json, masked_line
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import is_postgresql, sql
 from routines_app.protocol.ledger.errors import retrying_conflicts
@@ -76,19 +80,30 @@ def _alias() -> str:
 
 def _record(run: RunFacts, outcome: Outcome) -> dict[str, Any]:
     now = clock.now()
-    return {
+    return _told(run, outcome) | {
         "task_id": str(run.id),
         "periodic_task_name": run.routine_name,
         "task_name": run.task,
-        "task_args": json.dumps(run.args),
-        "task_kwargs": json.dumps(run.kwargs),
         "worker": run.worker[:100],
-        "result": _result(outcome),
-        "traceback": outcome.traceback or None,
         "meta": '{"children": []}',
         "date_created": run.started_at or now,
         "date_started": run.started_at,
         "date_done": now,
+    }
+
+
+def _told(run: RunFacts, outcome: Outcome) -> dict[str, Any]:
+    """What the run was given and what came of it, without secrets unless the project wants them there."""
+    if get_settings().mirror_secrets:
+        args, kwargs, result, traceback = run.args, run.kwargs, _result(outcome), outcome.traceback
+    else:
+        args, kwargs = masked(run.args), masked(run.kwargs)
+        result, traceback = masked_json(_result(outcome)), masked_line(outcome.traceback)
+    return {
+        "task_args": json.dumps(args),
+        "task_kwargs": json.dumps(kwargs),
+        "result": result,
+        "traceback": traceback or None,
     }
 
 

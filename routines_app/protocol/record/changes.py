@@ -8,10 +8,12 @@ from typing import Any
 
 from django.db.models import Model
 
+from routines_app.masks import masked
 from routines_app.models import ChangeKind, Routine, RoutineState, ScheduleChange
 from routines_app.protocol.ledger.database import ledger_alias
 
 LONGEST_ACTOR = 255
+ARGUMENTS = frozenset({"args", "kwargs"})
 BEAT, WORKER = "beat", "worker"  # who acts where no person does
 
 
@@ -26,7 +28,10 @@ def record(
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write one change, in the transaction of the change itself. `before` and `after` hold what differs."""
+    """Write one change, in the transaction of the change itself. `before` and `after` hold what differs.
+
+    Secrets are masked: nobody would find those that were changed for others in rows that are never deleted.
+    """
     ScheduleChange.objects.using(ledger_alias()).create(
         routine_id=None if kind is ChangeKind.DELETED else routine.pk,
         routine_name=routine.name,
@@ -41,10 +46,12 @@ def record(
 
 
 def _as_json(values: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {field: _stored(value) for field, value in (values or {}).items()}
+    return {field: _stored(field, value) for field, value in (values or {}).items()}
 
 
-def _stored(value: Any) -> Any:
+def _stored(field: str, value: Any) -> Any:
+    if field in ARGUMENTS:
+        return masked(value)
     if isinstance(value, datetime):
         return value.isoformat()
     return value.pk if isinstance(value, Model) else value

@@ -7,6 +7,7 @@ from typing import Any
 
 from routines_app.conf import get_settings
 from routines_app.core.errors import InvalidValue
+from routines_app.masks import MASK, entries
 from routines_app.verbs.checking.rules import is_storable
 
 MAX_NESTING = 50  # deeper than any real argument; keeps encoders away from their recursion limit
@@ -44,6 +45,8 @@ def _check(field: str, value: Any, levels: int) -> None:
     match value:
         case None | bool():
             return
+        case list() | tuple() | dict():
+            _check_entries(field, value, levels)
         case int():
             # PostgreSQL's jsonb takes any number; 2**63 is where other readers start to round.
             if not -(2**63) <= value < 2**63:
@@ -53,19 +56,26 @@ def _check(field: str, value: Any, levels: int) -> None:
                 raise InvalidValue(field, value, f"{_STORABLE} (no NaN, no infinity)")
         case str():
             _check_text(field, value)
-        case list() | tuple():
-            for entry in value:
-                _check(field, entry, levels - 1)
-        case dict():
-            for key, entry in value.items():
-                if not isinstance(key, str):
-                    raise InvalidValue(field, key, _STORABLE)
-                _check_text(field, key)
-                _check(field, entry, levels - 1)
         case _:
             raise InvalidValue(field, value, _STORABLE)
 
 
+def _check_entries(field: str, value: Any, levels: int) -> None:
+    for key, entry, secret in entries(value):
+        if isinstance(value, dict):
+            if not isinstance(key, str):
+                raise InvalidValue(field, key, _STORABLE)
+            _check_text(field, key)
+        try:
+            _check(field, entry, levels - 1)
+        except InvalidValue as error:
+            if secret:  # which only its name says, and that is known here alone
+                raise InvalidValue(field, MASK, error.expected) from None
+            raise
+
+
 def _check_text(field: str, text: str) -> None:
+    if MASK in text:
+        raise InvalidValue(field, text, f"{MASK} stands for a value that is hidden: give the value itself")
     if not is_storable(text):
         raise InvalidValue(field, text, "text without NUL characters and lone surrogates: databases refuse them")

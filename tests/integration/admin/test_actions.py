@@ -116,16 +116,6 @@ def test_a_double_click_on_run_now_runs_once(operator: Client) -> None:
     assert RoutineRun.objects.count() == 1
 
 
-def test_running_with_other_arguments_keeps_masked_secrets(operator: Client) -> None:
-    """A mask that is sent back means the stored secret; it never reaches the task as dots."""
-    routine = make_routine(kwargs={"limit": 1, "token": "s3cret"})
-    form = operator.get(verb_url(routine, "run")).context["form"]
-    assert "s3cret" not in str(form)
-    kwargs = form["kwargs"].value().replace("1", "2")
-    operator.post(verb_url(routine, "run"), {"args": "[]", "kwargs": kwargs})
-    assert RoutineRun.objects.get().kwargs == {"limit": 2, "token": "s3cret"}
-
-
 @pytest.mark.parametrize(
     ("verb", "data", "field", "expected"),
     [

@@ -118,13 +118,12 @@ def test_an_edit_of_a_stale_version_is_refused(operator: Client) -> None:
 
 
 def test_secrets_are_masked_and_kept(operator: Client) -> None:
-    """The form never shows a secret, and saving another argument keeps it."""
+    """The form never shows a secret, and saving another field keeps it."""
     routine = make_routine(kwargs={"password": "hunter2", "limit": 5})
     page = operator.get(change_url(routine))
     assert "hunter2" not in page.content.decode()
-    kwargs = page.context["adminform"].form["kwargs"].value().replace("5", "6")
-    save(operator, change_url(routine), kwargs=kwargs)
-    assert Routine.objects.get().kwargs == {"password": "hunter2", "limit": 6}
+    save(operator, change_url(routine), description="edited")
+    assert Routine.objects.values_list("description", "kwargs").get() == ("edited", routine.kwargs)
 
 
 def test_an_interval_can_become_a_cron_and_manual(operator: Client) -> None:

@@ -14,6 +14,7 @@ from routines_app.models import RoutineRun, RunLog
 from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine, make_run
 from tests.integration.admin.pages import last_entry, run_url, text_of, told
+from tests.integration.admin.test_form import typed
 from tests.integration.conftest import Login
 
 
@@ -114,9 +115,8 @@ def test_run_again_starts_from_the_arguments_of_the_run(operator: Client) -> Non
     address = reverse("admin:routines_routine_verb", args=[routine.pk, "run"])
     form = operator.get(f"{address}?like={run.pk}").context["form"]
     assert "run-secret" not in str(form)
-    data = {"like": str(run.pk), "args": "[]", "kwargs": form["kwargs"].value().replace("1", "2")}
-    operator.post(address, data)
-    assert RoutineRun.objects.exclude(pk=run.pk).get().kwargs == {"token": "run-secret", "n": 2}
+    operator.post(address, typed(form))
+    assert RoutineRun.objects.exclude(pk=run.pk).get().kwargs == {"token": "run-secret", "n": 1}
 
 
 def test_a_run_that_is_gone_is_not_found(operator: Client) -> None:

@@ -128,6 +128,22 @@ def test_a_hostile_router_is_not_the_fault_of_who_asks_for_a_run(route: Callable
         assert (run.status, run.reason, "not today" in run.error) == ("PENDING", "publish_failed", True)
 
 
+def test_a_router_that_quotes_secrets_is_told_without_them(
+    route: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the log, and on the run."""
+
+    def quote(args: Any, kwargs: Any, *_: Any) -> Any:
+        raise ValueError(f"no tenant in {kwargs}")
+
+    route(of_fail(quote))
+    service.create_routine("hostile", task=FAIL, kwargs={"token": "hunter2"})
+    service.run_now("hostile")
+    told = RoutineRun.objects.get().error + caplog.text
+    assert "no tenant in {'token': " in told
+    assert "hunter2" not in told
+
+
 def test_a_router_that_cannot_be_imported_is_told_to_each_run(route: Callable[..., None]):
     """As a mistyped setting is: nobody takes that for an outage."""
     route("no.such.module.router")

@@ -12,6 +12,7 @@ from django.db import InterfaceError, transaction
 
 from routines_app import service, signals
 from routines_app.core.admission import LOOK_AGAIN
+from routines_app.core.errors import NotAllowed
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState
 from routines_app.protocol.end.finish import close_run
@@ -183,6 +184,29 @@ def test_a_run_can_be_run_again_with_its_arguments(make: Make) -> None:
     again = service.retry_run(first.pk, requested_by="ann")
     assert (again.args, again.kwargs, again.trigger, again.requested_by) == ([1], {"a": 2}, RunTrigger.MANUAL, "ann")
     assert again.pk != first.pk
+
+
+@pytest.mark.parametrize("change", [{"task": "tests.acceptance.tasks.fail"}, {"queue": "theirs"}])
+def test_secrets_of_a_run_do_not_get_into_other_hands(make: Make, change: dict[str, str]) -> None:
+    """Whoever has changed the routine has chosen who would get them; without secrets there is nothing to get."""
+    routine = make()
+    secret, harmless = service.run_now(routine, kwargs={"token": "x"}), service.run_now(routine, kwargs={"n": 1})
+    service.update_routine(routine, **change)
+    with pytest.raises(NotAllowed, match=f"another {next(iter(change))} than its routine"):
+        service.retry_run(secret)
+    assert service.retry_run(harmless).kwargs == {"n": 1}
+
+
+def test_arguments_of_a_run_are_not_put_beside_secrets_of_later(make: Make) -> None:
+    """What was given for one part is kept with the other part of that time; rows from before that are refused."""
+    routine = make(kwargs={"n": 1})
+    run = service.run_now(routine, args=["http://attacker/"])
+    assert run.kwargs == {"n": 1}
+    service.update_routine(routine, kwargs={"token": "x"})
+    assert service.retry_run(run).kwargs == {"n": 1}
+    RoutineRun.objects.filter(pk=run.pk).update(kwargs=None)
+    with pytest.raises(NotAllowed, match="some of its arguments are its routine's, and hidden"):
+        service.retry_run(run)
 
 
 @pytest.mark.parametrize("error", [InterfaceError("connection already closed"), KeyError("queue")])

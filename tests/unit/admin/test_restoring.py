@@ -1,4 +1,4 @@
-"""A mask that comes back means the stored secret, or the value has to be typed again."""
+"""A mask that comes back means the stored secret only where nothing around it has changed."""
 
 from __future__ import annotations
 
@@ -6,49 +6,98 @@ from typing import Any
 
 import pytest
 
-from routines_app.admin.restoring import restored
+from routines_app.admin.restoring import changed_arguments
 from routines_app.core.errors import InvalidValue
-from routines_app.masks import MASK
+from routines_app.masks import MASK, masked
+
+STORED: dict[str, Any] = {"args": ["https://us.example"], "kwargs": {"token": "x", "n": 1, "db": [{"pwd": "y"}]}}
+SHOWN: dict[str, Any] = {"args": ["https://us.example"], "kwargs": {"token": MASK, "n": 1, "db": [{"pwd": MASK}]}}
 
 
-def test_a_mask_that_was_left_alone_keeps_the_stored_value() -> None:
-    """Editing another argument does not overwrite a secret with dots."""
-    stored = {"password": "x", "n": 1, "list": [{"token": "t", "n": 1}, {"token": "u"}]}
-    edited = {"password": MASK, "n": 2, "list": [{"token": MASK, "n": 2}, {"token": "new"}]}
-    expected = {"password": "x", "n": 2, "list": [{"token": "t", "n": 2}, {"token": "new"}]}
-    assert restored("kwargs", edited, stored) == expected
+def refusal(given: dict[str, Any], stored: dict[str, Any], also_changed: tuple[str, ...] = ()) -> tuple[str, str]:
+    with pytest.raises(InvalidValue) as refused:
+        changed_arguments(given, stored, also_changed)
+    return refused.value.field, refused.value.expected
 
 
-def test_what_was_not_touched_is_what_is_stored() -> None:
-    """Even where dots are stored: a value that the form showed can always be saved again."""
-    stored = {"password": MASK, "note": f"{MASK} is a row of dots"}
-    assert restored("kwargs", dict(stored), stored) == stored
+@pytest.mark.parametrize("given", [SHOWN, {"kwargs": SHOWN["kwargs"]}, {"args": SHOWN["args"]}, {}])
+def test_what_was_not_touched_is_what_is_stored(given: dict[str, Any]) -> None:
+    """Parts that were not sent are as they were."""
+    assert changed_arguments(given, STORED) is None
 
 
-def test_a_list_without_masks_may_grow_and_shrink() -> None:
-    """Typed values need no place to be matched with."""
-    assert restored("args", [{"token": "b"}], [{"token": "a"}, {"token": "c"}]) == [{"token": "b"}]
-    assert restored("kwargs", {"n": True}, {"n": 1})["n"] is True
+def test_the_order_of_names_is_no_change() -> None:
+    """Somebody may have sorted them for reading."""
+    kwargs = dict(reversed(SHOWN["kwargs"].items()))
+    assert changed_arguments({"kwargs": kwargs}, STORED) is None
+
+
+def test_dots_that_are_stored_can_stay() -> None:
+    """A value that a page showed can always be saved again."""
+    stored = {"args": [], "kwargs": {"password": MASK, "note": f"{MASK} is a row of dots"}}
+    assert changed_arguments(masked(stored), stored) is None
 
 
 @pytest.mark.parametrize(
-    ("stored", "edited", "which"),
+    ("given", "where"),
     [
-        ([{"token": "A"}, {"token": "B"}], [{"token": MASK}], "[0].token"),
-        ([{"token": "A"}], [{"token": "new"}, {"token": MASK}], "[1].token"),
-        ([{"id": 1, "token": "A"}, {"id": 2, "token": "B"}], [{"id": 2, "token": MASK}, {"id": 3}], "[0].token"),
-        ({"password": "A"}, {"db_password": MASK}, "db_password"),
-        ({"db": {"password": "A"}}, {"db": {"passwd": MASK}}, "db.passwd"),
-        ({"n": 1}, {"n": MASK}, "n"),
-        ({"tokens": ["A", "B"]}, {"tokens": ["new", MASK]}, "tokens[1]"),
-        ({"password": "A"}, {"password": f"{MASK}new"}, "password"),
-        ({"password": MASK, "n": 1}, {"password": MASK, "n": 2}, "password"),
-        ({}, {"password": MASK}, "password"),
+        ({"kwargs": SHOWN["kwargs"] | {"url": "http://attacker/"}}, "token"),
+        ({"kwargs": SHOWN["kwargs"] | {"n": True}}, "token"),
+        ({"kwargs": SHOWN["kwargs"] | {"token": "new"}}, "db[0].pwd"),
+        ({"kwargs": {"token": MASK}}, "token"),
+        ({"kwargs": {"tok": MASK}}, "tok"),
+        ({"kwargs": {"n": f"{MASK}!"}}, "n"),
+        ({"kwargs": {"n": [1, {"a": MASK}]}}, "n[1].a"),
+        ({"kwargs": {MASK: 1}}, "this"),
+        ({"args": ["http://attacker/"]}, "token"),
+        ({"args": ["http://attacker/"], "kwargs": SHOWN["kwargs"]}, "token"),
+        ({"args": [], "kwargs": SHOWN["kwargs"]}, "token"),
     ],
 )
-def test_a_mask_without_a_match_is_refused(stored: Any, edited: Any, which: str) -> None:
-    """Neither dots nor another's secret are stored; the error says which value to type again."""
-    with pytest.raises(InvalidValue, match="type the value of") as refused:
-        restored("kwargs", edited, stored)
-    assert refused.value.field == "kwargs"
-    assert f"value of {which} again" in refused.value.expected
+def test_a_mask_among_changed_arguments_is_refused(given: dict[str, Any], where: str) -> None:
+    """Whatever else changed may say where the secret goes: also an empty part beside one that was typed."""
+    changed = "the arguments" if "args" in given else "the named arguments"
+    says = f"{where} is hidden; because {changed} changed, type it anew, or leave everything as it was"
+    assert refusal(given, STORED) == ("kwargs", says)
+
+
+def test_a_secret_among_the_positional_arguments_stays_with_the_named_ones() -> None:
+    """Both are one set."""
+    stored = {"args": ["--token", "x"], "kwargs": {"url": "https://us.example"}}
+    field, says = refusal({"kwargs": {"url": "http://attacker/"}}, stored)
+    assert (field, says.split(";")[0]) == ("args", "[1] is hidden")
+
+
+@pytest.mark.parametrize("given", [SHOWN, {"kwargs": SHOWN["kwargs"]}, {"args": SHOWN["args"]}])
+def test_a_mask_does_not_go_elsewhere(given: dict[str, Any]) -> None:
+    """Another task gets no secrets, although the arguments are as they were."""
+    field, says = refusal(given, STORED, ("the task", "the queue"))
+    assert field == "kwargs"
+    assert "because the task and the queue changed" in says
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ({"args": [1], "kwargs": {"token": "new"}}, STORED),
+        ({"args": [1]}, {"args": [], "kwargs": {"n": 1}}),
+        ({"kwargs": {"n": True}}, {"args": [], "kwargs": {"n": 1}}),
+    ],
+)
+@pytest.mark.parametrize("also_changed", [(), ("the task",)])
+def test_without_masks_everything_may_change(
+    given: dict[str, Any], stored: dict[str, Any], also_changed: tuple[str, ...]
+) -> None:
+    """What was typed needs nothing to be matched with; a part that was not sent is as it is stored."""
+    found = changed_arguments(given, stored, also_changed)
+    assert found == stored | given
+    assert found is not None
+    assert found["kwargs"].get("n") is (given | {"kwargs": found["kwargs"]})["kwargs"].get("n")
+
+
+def test_deeply_nested_arguments_are_refused_like_others() -> None:
+    """Nobody gets a RecursionError."""
+    deep: Any = MASK
+    for _ in range(100_000):
+        deep = [deep]
+    assert refusal({"args": deep}, STORED)[0] == "args"

@@ -31,12 +31,19 @@ def test_a_secret_typed_into_a_new_routine_survives_an_error_elsewhere(operator:
 
 def test_a_secret_typed_over_another_survives_an_error_elsewhere(operator: Client) -> None:
     """A mask in its place would mean the old one."""
-    routine = make_routine(kwargs={"password": "old", "token": "kept"})
-    kwargs = f'{{"password": "new", "token": "{MASK}"}}'
-    page = save(operator, change_url(routine), cron="61 * * * *", kwargs=kwargs)
+    routine = make_routine(kwargs={"password": "old"})
+    page = save(operator, change_url(routine), cron="61 * * * *", kwargs='{"password": "new"}')
+    operator.post(change_url(routine), typed(page.context["adminform"].form, cron="0 9 * * *"))
+    assert Routine.objects.get().kwargs == {"password": "new"}
+
+
+def test_a_secret_that_was_left_alone_survives_an_error_elsewhere(operator: Client) -> None:
+    """The mask is shown again, and means what is stored."""
+    routine = make_routine(kwargs={"password": "kept"})
+    page = save(operator, change_url(routine), cron="61 * * * *")
     assert "kept" not in page.content.decode()
     operator.post(change_url(routine), typed(page.context["adminform"].form, cron="0 9 * * *"))
-    assert Routine.objects.get().kwargs == {"password": "new", "token": "kept"}
+    assert Routine.objects.values_list("cron", "kwargs").get() == ("0 9 * * *", {"password": "kept"})
 
 
 def test_a_secret_typed_for_one_run_survives_an_error_elsewhere(operator: Client) -> None:
@@ -69,9 +76,10 @@ def test_a_mask_without_a_match_is_an_error_at_its_field(
     """Saving and running are refused alike: no dots and nobody else's secret are stored."""
     routine, kwargs = make_routine(kwargs=stored), json.dumps(edited)
     changing = save(operator, change_url(routine), kwargs=kwargs).context["adminform"].form
-    running = operator.post(verb_url(routine, "run"), {"kwargs": kwargs}).context["form"]
+    asked = operator.get(verb_url(routine, "run")).context["form"]
+    running = operator.post(verb_url(routine, "run"), typed(asked, kwargs=kwargs)).context["form"]
     for form in (changing, running):
-        assert f"Type the value of {which} again" in str(form.errors["kwargs"])
+        assert f"{which[0].upper()}{which[1:]} is hidden; because" in str(form.errors["kwargs"])
     assert Routine.objects.get().kwargs == stored
     assert not RoutineRun.objects.exists()
 

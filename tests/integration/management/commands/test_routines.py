@@ -58,6 +58,30 @@ def test_show_tells_about_one_routine_and_its_runs(make: Make) -> None:
         assert str(run.pk) in shown
 
 
+def test_show_tells_no_secrets(make: Make) -> None:
+    """A terminal is scrolled, shared and logged."""
+    make(args=["--pass", "hunter2"], kwargs={"token": "hunter2", "url": "redis://:hunter2@h/0", "limit": 5})
+    shown = routines("show", "report")
+    assert "hunter2" not in shown
+    assert "'limit': 5" in shown
+
+
+@pytest.mark.parametrize("option", ["--args", "--kwargs"])
+@pytest.mark.parametrize("given", ['{"password": "hunter2"', '["--pass", "hunter2", NaN]', '{"pwd": ["hunter2", NaN]}'])
+def test_what_is_refused_is_told_without_secrets(make: Make, option: str, given: str) -> None:
+    make()
+    with pytest.raises(CommandError) as refused:
+        routines("run", "report", option, given)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_mask_is_no_value(make: Make) -> None:
+    """Whoever copies what `show` has shown would send dots to the task."""
+    make()
+    with pytest.raises(CommandError, match="stands for a value that is hidden: give the value itself"):
+        routines("run", "report", "--kwargs", '{"token": "••••••"}')
+
+
 def test_plan_shows_the_coming_fires(make: Make) -> None:
     """Of all routines or of some."""
     make("one", every="10m")
@@ -166,7 +190,7 @@ def ended() -> dict[str, Any]:
     ("arguments", "message"),
     [
         (("run", "nobody"), "no routine has that name or id"),
-        (("run", "report", "--args", "{"), "is not JSON"),
+        (("run", "report", "--args", "{"), "give JSON"),
         (("run", "report", "--args", "{}"), "give a list"),
         (("pause", "report", "--until", "tomorrow"), "is not a time such as"),
         (("pause", "report", "--until", "2026-13-01T00:00"), "is not a time such as"),

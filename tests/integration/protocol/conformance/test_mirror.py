@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from celery import current_app
+from celery.result import AsyncResult
+from django_celery_results.backends import DatabaseBackend
 from django_celery_results.models import TaskResult
+from pytest_django import Settings
 
 from routines_app.core.words import Reason, RunStatus
+from routines_app.masks import MASK
 from routines_app.models import RoutineRun, new_run_id
 from routines_app.protocol.end import finish, mirror
 from routines_app.protocol.record import facts
@@ -150,6 +156,51 @@ def test_a_finish_writes_the_record(
             "date_done": RECENT,
         }
     ]
+
+
+SECRETS: dict[str, Any] = {"url": "https://u:hunter2@us.example", "token": "hunter2", "n": 1}
+SHOWN = {"url": f"https://u:{MASK}@us.example", "token": MASK, "n": 1}
+FAILURE = failed(Reason.EXCEPTION, "ValueError: pwd=hunter2", traceback="Traceback\n  token = hunter2", retryable=False)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("redis_url")
+@pytest.mark.parametrize("outcome", [succeeded(json.dumps(SECRETS)), succeeded('"pwd=hunter2"'), FAILURE])
+def test_the_record_has_no_secrets(outcome: Outcome) -> None:
+    """It can be searched and read in an admin that is not ours; the ledger keeps what it was given."""
+    run = make_run(make_routine(args=["--pass", "hunter2"], kwargs=SECRETS), status=RunStatus.RUNNING)
+    end(run, outcome)
+    record = TaskResult.objects.get()
+    told = [record.task_args, record.task_kwargs, record.result, record.traceback]
+    assert not any("hunter2" in (text or "") for text in told)
+    assert [json.loads(text) for text in told[:2]] == [["--pass", MASK], SHOWN]
+    run.refresh_from_db()
+    assert (run.result, run.error, run.traceback) == (outcome.result, outcome.error, outcome.traceback)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("redis_url")
+def test_programs_read_the_rest_of_a_result() -> None:
+    """A mask is only where a name says so; a result without secrets is the very text."""
+    for result in (json.dumps(SECRETS), '{"n":  1}'):
+        end(make_run(make_routine(), status=RunStatus.RUNNING), succeeded(result))
+    results = [record.result for record in TaskResult.objects.order_by("id")]
+    assert results == [json.dumps(SHOWN), '{"n":  1}']
+    assert (
+        AsyncResult(TaskResult.objects.earliest("id").task_id, backend=DatabaseBackend(app=current_app)).get() == SHOWN
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("redis_url")
+def test_a_project_may_want_secrets_in_the_records(settings: Settings) -> None:
+    """Its programs read them there, say."""
+    settings.ROUTINES = {**settings.ROUTINES, "MIRROR_SECRETS": True}
+    run = make_run(make_routine(args=["--pass", "hunter2"], kwargs=SECRETS), status=RunStatus.RUNNING)
+    end(run, succeeded(json.dumps(SECRETS)))
+    record = TaskResult.objects.get()
+    found = [json.loads(text) for text in (record.task_args, record.task_kwargs, record.result)]
+    assert found == [["--pass", "hunter2"], SECRETS, SECRETS]
 
 
 @pytest.mark.django_db(transaction=True)
