@@ -16,6 +16,7 @@ from routines_app.core.cron_fields import NICKNAMES as CRON_NICKNAMES
 from routines_app.core.durations import format_duration, parse_duration
 from routines_app.core.errors import (
     DuplicateName,
+    Held,
     InvalidValue,
     NotAllowed,
     NotFound,
@@ -38,6 +39,7 @@ from routines_app.verbs.create import create_routine
 from routines_app.verbs.delete import delete_routine
 from routines_app.verbs.draft import drafted_trigger, stored_trigger
 from routines_app.verbs.edit_pools import create_pool, delete_pool, is_pool_used, update_pool
+from routines_app.verbs.held_rows import impatiently
 from routines_app.verbs.hint import clear_hints, propose_interval, propose_next_time
 from routines_app.verbs.lease_of import Lease, lease_of
 from routines_app.verbs.list_pools import list_pools, pool_use
@@ -86,9 +88,12 @@ __all__ += ["CRON_NICKNAMES", "DECLARED_FIELDS"]
 __all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "parse_duration", "registered_tasks"]
 # Querysets: what those need to know who read the ledger themselves.
 __all__ += ["LARGE_FIELDS", "ledger_alias", "now", "oldest_run_id", "run_created_at"]
+# Web requests: verbs that wait for nobody.
+__all__ += ["impatiently"]
 # Errors.
 __all__ += [
     "DuplicateName",
+    "Held",
     "InvalidValue",
     "NotAllowed",
     "NotFound",

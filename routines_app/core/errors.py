@@ -44,6 +44,10 @@ class NotAllowed(RoutineError):
     """The verb makes no sense for what the routine or run is now."""
 
 
+class Held(NotAllowed):
+    """Somebody else holds what the verb needs, for longer than the caller waits."""
+
+
 class NotFound(RoutineError):
     """There is no routine or run of that id or name."""
 

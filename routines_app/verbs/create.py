@@ -16,6 +16,7 @@ from routines_app.protocol.plan.planning import replan
 from routines_app.verbs import family
 from routines_app.verbs.checking.validation import clean_new
 from routines_app.verbs.editing import ACTOR, REASON, Edit
+from routines_app.verbs.held_rows import verb_transaction
 
 
 def create_routine(
@@ -45,7 +46,7 @@ def insert(
 ) -> Routine:
     """Write a routine whose values are checked, with its state and its first plan."""
     actor, reason = ACTOR("actor", str(actor or "")), REASON("reason", reason)
-    with transaction.atomic(using=ledger_alias()):
+    with verb_transaction("name", cleaned["name"]):
         now = clock.now()
         routine = Routine(**cleaned, created_at=now, declared_in=declared_in)
         if declared_in != DECLARED_IN_DATABASE:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.db import transaction
-
 from routines_app.core.errors import NotAllowed
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import RoutineStatus
@@ -14,6 +12,7 @@ from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs import family
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.editing import editing
+from routines_app.verbs.held_rows import verb_transaction
 
 DELETE_BATCH = 1_000  # rows per transaction: short locks, steady progress
 
@@ -53,6 +52,6 @@ def _refuse_delete(routine: Routine) -> None:
 def _delete_batch(routine: Routine) -> int:
     runs = RoutineRun.objects.using(ledger_alias())
     ids = list(runs.filter(routine_id=routine.pk).order_by("id").values_list("pk", flat=True)[:DELETE_BATCH])
-    with transaction.atomic(using=ledger_alias()):
+    with verb_transaction("routine", routine.name):
         runs.filter(pk__in=ids).delete()
     return len(ids)

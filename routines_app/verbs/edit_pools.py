@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.errors import DuplicateName, NotAllowed
@@ -13,6 +13,7 @@ from routines_app.models import Pool
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.verbs.checking.lookup import find_pool
 from routines_app.verbs.checking.rules import Integer, Rule, Text, unknown_field
+from routines_app.verbs.held_rows import verb_transaction
 
 FIELDS: dict[str, Rule] = {
     "name": Text(longest=100, required=True),
@@ -43,7 +44,8 @@ def delete_pool(pool: Pool | int | str) -> None:
         raise NotAllowed("pool", found.name, "routines name it or its runs are active: give them another one first")
     if found.runs.exists():
         raise NotAllowed("pool", found.name, "the ledger holds runs of it: it can go when they are pruned")
-    found.delete(using=ledger_alias())
+    with verb_transaction("pool", found.name):
+        found.delete(using=ledger_alias())
 
 
 def is_pool_used(pool: Pool) -> bool:
@@ -61,7 +63,7 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
 def _save(pool: Pool, **how: Any) -> None:
     _refuse_duplicate(pool)
     try:
-        with transaction.atomic(using=ledger_alias()):
+        with verb_transaction("pool", pool.name):
             pool.save(using=ledger_alias(), **how)
             on_commit(wake_beats)
     except IntegrityError:

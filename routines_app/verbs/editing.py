@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Model
 
 from routines_app.coordination.wakeups import wake_beats
@@ -22,6 +21,7 @@ from routines_app.protocol.ledger.locks import lock_or_make_state
 from routines_app.protocol.record import changes
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.checking.rules import Text
+from routines_app.verbs.held_rows import verb_transaction
 
 ACTOR = Text(longest=changes.LONGEST_ACTOR)
 REASON = Text(longest=2_000, lines=True)
@@ -62,10 +62,10 @@ class Edit:
 def editing(ref: RoutineRef, *, actor: object = "", reason: str = "") -> Iterator[Edit]:
     """Lock the routine's state and read the routine behind the lock; a caller's instance follows the change."""
     actor, reason = ACTOR("actor", str(actor or "")), REASON("reason", reason)
-    routine_id = find_routine(ref).pk
-    with transaction.atomic(using=ledger_alias()):
-        state = lock_or_make_state(routine_id)
-        routine = find_routine(routine_id)
+    found = find_routine(ref)
+    with verb_transaction("routine", found.name):
+        state = lock_or_make_state(found.pk)
+        routine = find_routine(found.pk)
         routine.state, state.routine = state, routine
         # The clock is read behind the lock: whatever the last holder stamped is not later than this.
         yield Edit(routine=routine, state=state, now=clock.now(), actor=actor, reason=reason)

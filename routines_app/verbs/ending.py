@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.db import transaction
-
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.models import RoutineRun
-from routines_app.protocol.ledger.database import ledger_alias, on_commit
+from routines_app.protocol.ledger.database import on_commit
 from routines_app.verbs.checking.lookup import RunRef, find_run
 from routines_app.verbs.editing import REASON, follow
+from routines_app.verbs.held_rows import verb_transaction
 
 
 def ending(run: RunRef, act: Callable[[RoutineRun], object]) -> RoutineRun:
     """Act on the run, and return it as it is then; a caller's instance follows the change."""
     found = find_run(run)
-    with transaction.atomic(using=ledger_alias()):
+    with verb_transaction("run", str(found.pk)):
         act(found)
         on_commit(wake_beats)
     ended = find_run(found.pk)
