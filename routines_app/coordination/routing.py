@@ -14,6 +14,8 @@ from celery.utils.functional import maybe_evaluate
 from kombu import Queue
 
 from routines_app.coordination.envelope import Arguments
+from routines_app.coordination.queue_names import refusal, refusal_of_named
+from routines_app.core.errors import shown
 
 
 class Unroutable(NamedTuple):
@@ -53,6 +55,9 @@ class Routing:
             return Unroutable(f"the route of {task} fails: {_told(error)}")
 
     def _route(self, task: str, queue: str, arguments: Arguments) -> Route | Unroutable:
+        # Before Celery is asked: it would remember each name as a queue of the app.
+        if queue and (right := refusal_of_named(queue, self._app)):
+            return Unroutable(f"queue {shown(queue)} is not accepted: {right}")
         known = self._app.tasks.get(task)
         queue = queue or getattr(known, "queue", None) or ""
         options = {"queue": queue} if queue else {}
@@ -60,6 +65,8 @@ class Routing:
         entity = found.get("queue")
         if not isinstance(entity, Queue):
             return Unroutable(f"the route of {task} names no queue, and a run needs one: {_shown(found)}")
+        if right := refusal(str(entity.name), self._app):
+            return Unroutable(f"the route of {task} names queue {shown(entity.name)}, which is not accepted: {right}")
         return _way_to(entity)
 
     @property
