@@ -42,7 +42,10 @@ def holder(routine_id: int) -> tuple[str, float] | None:
     mine = lease_key(routine_id)
 
     def look(client: redis.Redis) -> list[Any]:
-        return client.pipeline(transaction=True).get(mine).pttl(mine).execute()
+        pipeline = client.pipeline(transaction=True)
+        pipeline.get(mine)
+        pipeline.pttl(mine)
+        return pipeline.execute()
 
     token, left_ms = ask_key(mine, look)
     return None if token is None else (str(token), max(0, int(left_ms)) / 1000)
