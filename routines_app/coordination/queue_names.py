@@ -8,6 +8,9 @@ project's own code.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from celery import Celery
 from celery.app import app_or_default
 
@@ -15,7 +18,7 @@ from routines_app.conf import get_settings
 from routines_app.core.errors import shown
 
 LONGEST_BYTES = 255  # what AMQP has room for
-# Where no KEY_PREFIX is set our keys have only these before them (`redis_client.key`).
+# What our keys begin with after the prefix, which may be empty (`redis_client.key`).
 OWN_WORDS = ("import", "lease", "ledger", "losses", "turn")
 # kombu's tables and unacknowledged messages on Redis; what RabbitMQ keeps for itself.
 BROKER_STARTS = ("_kombu.", "unacked", "amq.")
@@ -30,8 +33,9 @@ def refusal(name: str, app: Celery | None = None) -> str:
         return "give a name of printable characters, without a space around it"
     if not name or len(name.encode()) > LONGEST_BYTES:
         return f"give a name of 1 to {LONGEST_BYTES} bytes"
-    app = app_or_default(app)
-    return _of_ours(name, app) or _of_the_broker(name, app)
+    conf = app_or_default(app).conf
+    options = conf.broker_transport_options or {}  # once: Celery's settings take long to read
+    return _of_ours(name, options) or _of_the_broker(name, options, str(conf.event_queue_prefix or "celeryev"))
 
 
 def refusal_of_named(name: str, app: Celery | None = None) -> str:
@@ -42,29 +46,22 @@ def refusal_of_named(name: str, app: Celery | None = None) -> str:
     return refusal(name, app)
 
 
-def _of_ours(name: str, app: Celery) -> str:
+def _of_ours(name: str, options: Mapping[str, Any]) -> str:
     prefix = get_settings().key_prefix
-    keys = (
-        name,
-        f"{_options(app).get('global_keyprefix') or ''}{name}",
-    )  # the second is the key that kombu makes of it
-    if prefix and any(key.startswith(prefix) for key in keys):
+    if prefix and name.startswith(prefix):
         return f"give a name that does not begin with {prefix!r}, as keys of our own do (ROUTINES['KEY_PREFIX'])"
-    if not prefix and any(key.split(":")[0] in OWN_WORDS for key in keys):
+    # The key that kombu makes of it. It may have our prefix from there, as every queue then has.
+    made = f"{options.get('global_keyprefix') or ''}{name}"
+    if made.startswith(prefix) and made.removeprefix(prefix).split(":")[0] in OWN_WORDS:
         return f"give a name that does not begin with any of {', '.join(OWN_WORDS)}, as keys of our own do"
     return ""
 
 
-def _of_the_broker(name: str, app: Celery) -> str:
-    options = _options(app)
-    starts = (*BROKER_STARTS, str(app.conf.event_queue_prefix or "celeryev"))
+def _of_the_broker(name: str, options: Mapping[str, Any], events: str) -> str:
+    starts = (*BROKER_STARTS, events)
     if name.startswith(starts) or name in [options.get(option) for option in UNACKED_OPTIONS]:
         return f"give a name that does not begin with any of {', '.join(starts)}: these are the broker's and Celery's"
     parts = (*CELERY_PARTS, *([str(options["sep"])] if options.get("sep") else []))
     if any(part in name for part in parts):
         return f"give a name without any of {', '.join(map(shown, parts))}: these are the broker's and Celery's"
     return ""
-
-
-def _options(app: Celery) -> dict[str, object]:
-    return app.conf.broker_transport_options or {}

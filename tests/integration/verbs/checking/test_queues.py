@@ -92,6 +92,9 @@ def test_the_names_are_those_that_the_project_gave_the_broker(make: Make) -> Non
         assert "the broker's" in refused("taken")
         assert "'/'" in refused("mails/3")
         service.create_routine("mails", task=NOTE, queue="mails")
+    with override_settings(ROUTINES={"KEY_PREFIX": "shop:"}), transport(global_keyprefix="shop:"):
+        assert "keys of our own" in refused("lease:1")
+        service.create_routine("as all queues", task=NOTE, queue="mails")
 
 
 @pytest.mark.parametrize("queue", ["", "celery", "mails", "shop.mails", "shop:mails", "Post für alle", "default-2"])
