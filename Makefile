@@ -15,7 +15,7 @@ help:
 	@echo "make demo  [SECONDS_TO_RUN=45]   web, worker, beat and admin with embedded Redis and SQLite"
 	@echo "make test                        the whole test suite with embedded PostgreSQL and Redis"
 	@echo "make matrix                      unit and integration tests on each Python that is installed and each Django"
-	@echo "make check                       format, lint, types, layers, dead code, migrations, system checks"
+	@echo "make check                       format, lint, types, layers, dead code, security, migrations, system checks"
 	@echo "make bench [QUICK=1]             compare with the peers; QUICK takes under a minute"
 	@echo "make chaos [MINUTES=10 SEED=1]   random faults, judged by the ledger"
 	@echo "make clean                       remove the virtual environment and everything generated"
@@ -52,8 +52,10 @@ check: $(VENV)/dev.stamp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/vulture
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive routines_app project .ci manage.py
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check
+	$(BIN)/python .ci/audit.py
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks $(if $(QUICK),--quick)
@@ -63,5 +65,5 @@ chaos: $(VENV)/dev.stamp
 
 clean:
 	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage* htmlcov
-	rm -rf .matrix dist build test-results project.sqlite3*
+	rm -rf .matrix dist build test-results project.sqlite3* .secret_key
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

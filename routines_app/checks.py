@@ -7,7 +7,7 @@ check databases (`migrate`, `check --database default`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from celery.app import app_or_default
@@ -19,6 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connections, router
 
 from routines_app.conf import Settings, get_settings
+from routines_app.coordination.queue_names import refusal
 from routines_app.coordination.redis_address import NoAddress, addresses
 from routines_app.coordination.redis_client import client_of
 from routines_app.protocol.upkeep.neighbours import stranger
@@ -47,7 +48,8 @@ def check_databases(**_: Any) -> list[CheckMessage]:
 @register(Tags.compatibility)
 def check_celery(**_: Any) -> list[CheckMessage]:
     """The Celery app's configuration."""
-    return list(_celery_messages(app_or_default().conf))
+    app = app_or_default()
+    return [*_celery_messages(app.conf), *_queue_messages(app)]
 
 
 @register(Tags.compatibility)
@@ -230,6 +232,18 @@ def _address_messages(app: Any) -> Iterator[CheckMessage]:
             f"There is no Redis for leases and wake-ups: {error}.",
             "Exclusive runs (FORBID, REPLACE) would wait for it for ever.",
         )
+
+
+def _queue_messages(app: Any) -> Iterator[CheckMessage]:
+    queues = app.conf.task_queues or ()
+    declared = queues if isinstance(queues, Mapping) else [queue.name for queue in queues]
+    try:
+        refused = {name: right for name in (app.conf.task_default_queue, *declared) if (right := refusal(name, app))}
+    except UNREADABLE:
+        return  # that has its own message
+    for name, right in refused.items():
+        hint = f"Its runs would be set aside: {right}."
+        yield _error("E013", f"The queue {name!r} of the Celery app cannot be used.", hint)
 
 
 def _worker_messages(conf: Any) -> Iterator[CheckMessage]:

@@ -24,6 +24,12 @@ class Settings:
     key_prefix: str = "routines:"
     """Put before every Redis key and channel; projects that share a Redis need different ones."""
 
+    queues: tuple[str, ...] | None = None
+    """The queues that a routine may name. None: any, but those that are the broker's, Celery's or our own keys.
+
+    What `task_routes` and the tasks themselves say is the project's own, and is not asked of this list.
+    """
+
     claim_batch: int = 500
     """How many due routines one claim transaction takes: large enough to be fast, short enough to not block."""
 
@@ -123,6 +129,8 @@ def _refuse_false_alarms(found: Settings) -> None:
 
 
 def _typed(name: str, value: Any) -> Any:
+    if name == "QUEUES":
+        return _queues(value)
     default = getattr(Settings(), name.lower())
     if isinstance(default, tuple) and isinstance(value, list | tuple):
         return tuple(value)
@@ -138,6 +146,15 @@ def _typed(name: str, value: Any) -> Any:
         wanted = " or ".join(kind.__name__ for kind in accepted)
         raise ImproperlyConfigured(f"ROUTINES[{name!r}]: {value!r} is not accepted: a {wanted}, not negative")
     return value
+
+
+def _queues(value: Any) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    # A text is a sequence too, of the queues "m", "a", "i" …
+    if not isinstance(value, list | tuple | set | frozenset) or not all(isinstance(n, str) and n for n in value):
+        raise ImproperlyConfigured(f"ROUTINES['QUEUES']: {value!r} is not accepted: a list of names, or None")
+    return tuple(sorted(value))
 
 
 def sqlite_options() -> dict[str, Any]:

@@ -104,5 +104,5 @@ def _bounds(run: RoutineRun, now: datetime) -> tuple[datetime, datetime]:
 
 
 def _point(run: RoutineRun, seconds: float, now: datetime) -> Point:
-    assert run.started_at is not None
+    assert run.started_at is not None  # nosec B101 # for the type checker
     return Point(at=run.started_at, seconds=seconds, outcome=run.status, label=label_of(run, now), href=run_url(run))

@@ -10,6 +10,7 @@ from typing import Any
 from celery import Celery
 from celery.beat import ScheduleEntry
 from celery.schedules import crontab, schedule, solar
+from kombu import Queue
 
 from routines_app.core.errors import InvalidValue
 
@@ -54,13 +55,18 @@ def _fields(app: Celery, name: str, entry: Mapping[str, Any] | ScheduleEntry) ->
         "task": given["task"],
         "args": list(given.get("args") or ()),
         "kwargs": dict(given.get("kwargs") or {}),
-        "queue": str(options.get("queue") or ""),
+        "queue": _queue_name(options.get("queue")),
         "description": f"Declared as {name!r} in the beat_schedule of {app.main or 'the Celery app'}.",
         **_trigger(app, given["schedule"]),
     }
     if isinstance(options.get("expires"), int | float):
         fields["expires_ms"] = int(options["expires"] * 1000)
     return fields
+
+
+def _queue_name(queue: Any) -> str:
+    """Celery takes a name, or a queue itself."""
+    return str(queue.name if isinstance(queue, Queue) else queue or "")
 
 
 def _of_entry(entry: ScheduleEntry) -> dict[str, Any]:

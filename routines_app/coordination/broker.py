@@ -246,7 +246,7 @@ class Broker:
 
     def _own_channel(self) -> Any:
         """AMQP closes the channel on which a queue is not found."""
-        assert self._connection is not None
+        assert self._connection is not None  # nosec B101 # for the type checker
         return self._connection.channel()
 
     def _queue_size(self, queue: str) -> int | None:

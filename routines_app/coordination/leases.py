@@ -7,8 +7,12 @@ owner. The functions raise `RedisAway`, a `redis.RedisError`, when Redis is away
 
 from __future__ import annotations
 
-from routines_app.coordination.redis_client import RedisAway, asking, key
-from routines_app.coordination.scripts import call_script
+from typing import Any
+
+import redis
+
+from routines_app.coordination.own_keys import ask_key, call_script
+from routines_app.coordination.redis_client import RedisAway, key
 
 
 def acquire(routine_id: int, token: str, seconds: float) -> bool:
@@ -35,11 +39,15 @@ def release_quietly(routine_id: int, token: str) -> None:
 
 def holder(routine_id: int) -> tuple[str, float] | None:
     """The lease's token and the seconds that it still lives, or None when nobody holds it."""
-    with asking() as client:
+    mine = lease_key(routine_id)
+
+    def look(client: redis.Redis) -> list[Any]:
         pipeline = client.pipeline(transaction=True)
-        pipeline.get(lease_key(routine_id))
-        pipeline.pttl(lease_key(routine_id))
-        token, left_ms = pipeline.execute()
+        pipeline.get(mine)
+        pipeline.pttl(mine)
+        return pipeline.execute()
+
+    token, left_ms = ask_key(mine, look)
     return None if token is None else (str(token), max(0, int(left_ms)) / 1000)
 
 

@@ -14,6 +14,8 @@ from celery.utils.functional import maybe_evaluate
 from kombu import Queue
 
 from routines_app.coordination.envelope import Arguments
+from routines_app.coordination.queue_names import refusal, refusal_of_named
+from routines_app.core.errors import shown
 from routines_app.masks import masked_line
 
 
@@ -54,13 +56,19 @@ class Routing:
             return Unroutable(f"the route of {task} fails: {_told(error)}")
 
     def _route(self, task: str, queue: str, arguments: Arguments) -> Route | Unroutable:
+        # Before Celery is asked: it would remember each name as a queue of the app.
+        if queue and (right := refusal_of_named(queue, self._app)):
+            return Unroutable(f"queue {shown(queue)} is not accepted: {right}")
         known = self._app.tasks.get(task)
-        queue = queue or getattr(known, "queue", None) or ""
-        options = {"queue": queue} if queue else {}
+        wanted = queue or getattr(known, "queue", None)
+        options = {"queue": wanted} if wanted else {}
         found = self._router.route(options, task, tuple(arguments.args), dict(arguments.kwargs), known)
         entity = found.get("queue")
         if not isinstance(entity, Queue):
             return Unroutable(f"the route of {task} names no queue, and a run needs one: {_shown(found)}")
+        # A name that is the row's own has been looked at already.
+        if entity.name != queue and (right := refusal(str(entity.name), self._app)):
+            return Unroutable(f"the route of {task} names queue {shown(entity.name)}, which is not accepted: {right}")
         return _way_to(entity)
 
     @property

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib import resources
-from typing import Any, cast
+from typing import Any
 
-from routines_app.coordination.redis_client import asking
+import redis
 
 
-def call_script(name: str, key: str, *arguments: Any, courtesy: bool = False) -> int:
-    """Run `lua/<name>.lua` on the key, or raise `RedisAway`."""
-    text = _text(name)
-    with asking(courtesy=courtesy) as client:
-        return cast(int, client.register_script(text)(keys=[key], args=arguments))
+def run_script(client: redis.Redis, name: str, key: str, *arguments: Any) -> Any:
+    """Run `lua/<name>.lua` on the key."""
+    return client.register_script(_text(name))(keys=[key], args=arguments)
 
 
 @lru_cache(maxsize=8)

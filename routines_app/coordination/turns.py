@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import uuid4
 
-from routines_app.coordination.redis_client import RedisAway, asking, key
-from routines_app.coordination.scripts import call_script
+from routines_app.coordination.own_keys import call_script
+from routines_app.coordination.redis_client import RedisAway, key
 
 logger = logging.getLogger(__name__)
 
 
 def take_turn(*name: object, seconds: float, token: str = "") -> bool:
     """Whether it is ours, until so much time has passed."""
-    mine = key(*name)
+    # A turn is a lease that nobody renews. Not `SET … NX`, which would take a list under the key for somebody's turn.
+    owner = token or str(uuid4())
     try:
-        with asking() as client:
-            return bool(client.set(mine, token, nx=True, px=max(1, int(seconds * 1000))))
+        return bool(call_script("acquire_lease", key(*name), owner, max(1, int(seconds * 1000))))
     except RedisAway:
         return True
 

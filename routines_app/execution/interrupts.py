@@ -84,7 +84,7 @@ class MainThreadInterrupter:
     def interrupt(self, run: Interruptible) -> None:
         MainThreadInterrupter._target = run
         ident = threading.main_thread().ident
-        assert ident is not None
+        assert ident is not None  # nosec B101 # for the type checker
         signal.pthread_kill(ident, SIGNAL)
 
     def body_over(self) -> None:

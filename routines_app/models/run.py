@@ -23,7 +23,7 @@ _ENDED = [status.value for status in RunStatus if status in TERMINAL]
 
 
 # Ids are no secrets, and asking the system for each would be felt in a burst.
-_random = Random()  # noqa: S311
+_random = Random()  # noqa: S311 # nosec B311
 _seeded_in = os.getpid()
 
 

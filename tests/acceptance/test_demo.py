@@ -8,11 +8,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
+from project.demo import commands
 from tests.acceptance.databases import ROOT
-from tests.processes import stretched
+from tests.processes import answers, free_port, stretched, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -27,11 +30,47 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def told_nothing(checkout: Path) -> dict[str, str]:
+    """The environment of a newcomer."""
+    ignored = ("REDIS_URL", "BROKER_URL", "DATABASE_URL", "DJANGO_SETTINGS_MODULE", "SECRET_KEY", "DEBUG")
+    return {name: value for name, value in os.environ.items() if name not in ignored} | {"PYTHONPATH": str(checkout)}
+
+
+def answer(url: str, **headers: str) -> tuple[int, str]:
+    try:
+        with urlopen(Request(url, headers=headers), timeout=10) as response:
+            return response.status, response.read().decode()
+    except HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_the_web_server_shows_pages_with_their_styles_and_no_settings(checkout: Path) -> None:
+    """DEBUG is off, so Django itself serves no static files, and tells no stranger what is where."""
+    environment = told_nothing(checkout)
+    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=checkout, env=environment, check=True)
+    port = free_port()
+    server = subprocess.Popen([sys.executable, "-m", *serving(port)], cwd=checkout, env=environment)
+    try:
+        wait_for(lambda: answers(port) or server.poll() is not None, 30, "the web server did not start")
+        page = answer(f"http://127.0.0.1:{port}/admin/login/")
+        styles = re.findall(r'href="(/static/[^"]+\.css)"', page[1])
+        assert (page[0], bool(styles)) == (200, True)
+        assert [answer(f"http://127.0.0.1:{port}{style}")[0] for style in styles] == [200] * len(styles)
+        assert "urlpatterns" not in answer(f"http://127.0.0.1:{port}/nowhere")[1]
+        assert answer(f"http://127.0.0.1:{port}/admin/login/", Host="attacker.example")[0] == 400
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def serving(port: int) -> list[str]:
+    """As the demo does."""
+    return commands(port, 0)["web"].removeprefix(f"{sys.executable} -m ").split()
+
+
 def test_the_demo_runs_every_routine_that_should_run(checkout: Path) -> None:
     """It stops by itself, its table shows every outcome that it was seeded for, and its exit code is 0."""
-    ignored = ("REDIS_URL", "DATABASE_URL", "DJANGO_SETTINGS_MODULE")
-    environment = {name: value for name, value in os.environ.items() if name not in ignored}
-    environment |= {"SECONDS_TO_RUN": f"{min(stretched(25), 60):.0f}", "PYTHONPATH": str(checkout)}
+    environment = told_nothing(checkout) | {"SECONDS_TO_RUN": f"{min(stretched(25), 60):.0f}"}
 
     done = subprocess.run(
         [sys.executable, "-m", "project.demo"],

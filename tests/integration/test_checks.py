@@ -10,6 +10,7 @@ from celery import Celery
 from celery.app.defaults import DEFAULTS
 from django.core.checks import run_checks
 from django.db.backends.postgresql.psycopg_any import IsolationLevel
+from kombu import Queue
 
 from routines_app import checks
 from routines_app.conf import sqlite_options
@@ -84,6 +85,23 @@ def test_a_celery_setting_that_loses_or_stalls_work_is_named(number: str, values
 def test_sound_celery_settings_pass() -> None:
     """With Redis, and with RabbitMQ beside a Redis."""
     assert celery() == celery(**RABBIT) == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"task_default_queue": "unacked"},
+        {"task_queues": [Queue("mails"), Queue("routines-mails")]},
+        {"task_queues": {"celeryev.mails": {"exchange": "mails"}}},
+    ],
+)
+def test_a_queue_of_the_project_that_no_run_could_go_to_is_named(settings: Any, values: dict[str, Any]) -> None:
+    """A KEY_PREFIX may have been chosen that the project's own queues begin with."""
+    settings.ROUTINES = settings.ROUTINES | {"KEY_PREFIX": "routines-"}
+    app = Celery("checked", set_as_current=False)
+    assert numbers(checks._queue_messages(app)) == []
+    app.conf.update(values)
+    assert numbers(checks._queue_messages(app)) == ["E013"]
 
 
 def test_a_project_without_any_redis_is_told(settings: Any) -> None:

@@ -31,3 +31,19 @@ def test_a_lease_that_outlasts_two_heartbeats_is_accepted() -> None:
     seconds = {"HEARTBEAT_SECONDS": 10.0, "ORPHAN_SECONDS": 10.5, "LEASE_SECONDS": 20.5}
     with override_settings(ROUTINES=settings.ROUTINES | seconds):
         assert get_settings().lease_seconds == 20.5
+
+
+@pytest.mark.parametrize("queues", ["mails", [""], [1], {"mails": 1}, 3, True])
+def test_queues_are_a_list_of_names(queues: object) -> None:
+    """A text would be the queues of its letters."""
+    with (
+        override_settings(ROUTINES=settings.ROUTINES | {"QUEUES": queues}),
+        pytest.raises(ImproperlyConfigured, match=r"QUEUES.*a list of names"),
+    ):
+        get_settings()
+
+
+@pytest.mark.parametrize(("given", "kept"), [(None, None), ([], ()), ({"b", "a"}, ("a", "b"))])
+def test_any_queue_some_or_none_may_be_allowed(given: object, kept: object) -> None:
+    with override_settings(ROUTINES=settings.ROUTINES | {"QUEUES": given}):
+        assert get_settings().queues == kept

@@ -93,7 +93,7 @@ def _decide(run: RunFacts, outcome: Outcome, now: datetime) -> tuple[Outcome, Ne
         run.retry,
         budget_used=run.budget_used,
         now=now,
-        jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
+        jitter=random.random(),  # noqa: S311 # nosec B311 # spreads retries, guards nothing
         exception_names=outcome.exception_names,
         asked_delay_ms=outcome.asked_delay_ms,
         interrupted=outcome.interrupted,

@@ -118,7 +118,7 @@ class Clock:
             return known
         followed = Carried(reading) if known is None else follow(known, reading)
         if isinstance(followed, Jump):
-            assert known is not None  # there is nothing to jump from
+            assert known is not None  # nosec B101 # there is nothing to jump from
             followed = self._look_again(known, reading, followed)
         self._warn_when_far_off(self._wall_time() - followed.at(self._steady()))
         return followed

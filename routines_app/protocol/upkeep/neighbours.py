@@ -12,6 +12,7 @@ import json
 import logging
 
 from routines_app.conf import get_settings
+from routines_app.coordination.own_keys import ask_key
 from routines_app.coordination.redis_client import RedisAway, asking, key
 from routines_app.protocol.ledger.identity import Identity, is_same, ledger_identity
 
@@ -62,8 +63,7 @@ def _write(mark: str, lives: int) -> None:
 
 
 def _read() -> Identity | None:
-    with asking(courtesy=True) as client:
-        mark = client.get(key("ledger"))
+    mark = ask_key(key("ledger"), lambda client: client.get(key("ledger")), courtesy=True)
     try:
         found = json.loads(str(mark)) if mark else None
     except ValueError:

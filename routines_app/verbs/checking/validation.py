@@ -16,6 +16,7 @@ from routines_app.protocol.plan.planning import kind_of
 from routines_app.verbs.checking import arguments, rules
 from routines_app.verbs.checking.known_tasks import known_task
 from routines_app.verbs.checking.lookup import find_pool, find_routine
+from routines_app.verbs.checking.queues import queue
 from routines_app.verbs.checking.rules import (
     DAY,
     SECOND,
@@ -41,7 +42,7 @@ FIELDS: dict[str, Rule] = {
     "task": known_task,
     "args": arguments.positional,
     "kwargs": arguments.named,
-    "queue": Text(longest=200),
+    "queue": queue,
     "trigger_kind": Word(TriggerKind),
     "cron": rules.cron,
     "interval_ms": INTERVAL,
