@@ -33,9 +33,13 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_says_that_its_routine_is_held(verb: str) -> None:
     routine = make_routine()
-    with held("routinestate", "routine_id", [routine.pk]), service.impatiently():
-        with pytest.raises(service.Held, match=f"routine: '{routine.name}' is not accepted: somebody else"):
-            VERBS[verb](routine)
+    says = f"routine: '{routine.name}' is not accepted: somebody else"
+    with (
+        held("routinestate", "routine_id", [routine.pk]),
+        service.impatiently(),
+        pytest.raises(service.Held, match=says),
+    ):
+        VERBS[verb](routine)
     routine.refresh_from_db()
     assert (routine.status, routine.description, routine.version) == ("ACTIVE", "", 1)
     assert not RoutineRun.objects.exists()
