@@ -23,7 +23,17 @@ from routines_app.core.errors import (
     StaleVersion,
     UnknownTask,
 )
-from routines_app.core.triggers import CronTrigger, ManualTrigger, Slots, Span, Trigger, next_slot, slots_between
+from routines_app.core.triggers import (
+    CronTrigger,
+    ManualTrigger,
+    Slots,
+    Span,
+    Trigger,
+    count_between,
+    next_slot,
+    slots_between,
+)
+from routines_app.core.zones import clock_changes
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.run.current import CurrentRun, current_run
 from routines_app.verbs.abandon import abandon_run
@@ -80,7 +90,8 @@ __all__ += ["create_pool", "delete_pool", "is_pool_used", "list_pools", "pool_us
 __all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", "lease_of", "plan", "slots_to_release"]
 # Schedules as values: what a trigger means, also one that is not saved.
 __all__ += ["CronTrigger", "ManualTrigger", "Slots", "Trigger"]
-__all__ += ["drafted_trigger", "next_slot", "parse_cron", "slots_between", "stored_trigger"]
+__all__ += ["clock_changes", "count_between", "next_slot", "parse_cron", "slots_between"]
+__all__ += ["drafted_trigger", "stored_trigger"]
 # Forms: what a field accepts and how it is written.
 __all__ += ["CRON_NICKNAMES", "DECLARED_FIELDS"]
 __all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "parse_duration", "registered_tasks"]

@@ -13,7 +13,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from routines_app.core.cron import CronExpression, parse_cron
-from routines_app.core.zones import DAY, SECOND, changes_between, offset_at, zone_of
+from routines_app.core.zones import DAY, SECOND, clock_changes, offset_at, zone_of
 
 LONGEST_REPEAT = 2 * DAY  # a clock never goes back by more: zones that crossed the date line repeated one day
 
@@ -54,7 +54,7 @@ def _pieces(cron: CronExpression, zone: ZoneInfo, begin: datetime, end: datetime
     if begin >= end:
         return
     early = begin if cron.fields.elapsed else begin - LONGEST_REPEAT
-    cuts = [early, *changes_between(zone, early, end - SECOND), end]
+    cuts = [early, *clock_changes(zone, early, end - SECOND), end]
     shown: datetime | None = None  # the first time of day that the pieces before have not shown
     for start, stop in pairwise(cuts):
         offset = offset_at(start, zone)

@@ -27,7 +27,7 @@ def offset_at(instant: datetime, zone: ZoneInfo) -> timedelta:
     return instant.astimezone(zone).utcoffset() or timedelta(0)
 
 
-def changes_between(zone: ZoneInfo, low: datetime, high: datetime) -> list[datetime]:
+def clock_changes(zone: ZoneInfo, low: datetime, high: datetime) -> list[datetime]:
     """The instants of `(low, high]` at which the zone's offset is another than just before."""
     years = range(low.year, high.year + 1)
     return [change for year in years for change in _changes_in(zone, year) if low < change <= high]

@@ -34,7 +34,7 @@ def stretches(draw: st.DrawFn) -> tuple[str, datetime, datetime]:
     """A zone and a time in it, more often than not around a change of its clock."""
     zone = draw(st.sampled_from(MORE_ZONES))
     year = draw(st.integers(1995, 2035))
-    changes = zones.changes_between(
+    changes = zones.clock_changes(
         ZoneInfo(zone), datetime(year, 1, 1, tzinfo=UTC), datetime(year + 2, 1, 1, tzinfo=UTC)
     )
     middle = draw(st.sampled_from(changes or [datetime(year, 6, 1, tzinfo=UTC)]))
