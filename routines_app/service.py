@@ -41,7 +41,16 @@ from routines_app.verbs.archive import archive_routine
 from routines_app.verbs.audit import Audit, audit
 from routines_app.verbs.backfill import backfill
 from routines_app.verbs.cancel import cancel_run
+from routines_app.verbs.checking.arguments import longest_json
 from routines_app.verbs.checking.known_tasks import registered_tasks
+from routines_app.verbs.checking.limits import (
+    LONGEST_ADDRESS,
+    LONGEST_FORM,
+    LONGEST_QUESTION,
+    LONGEST_SEARCH,
+    LONGEST_WORDS,
+    SEARCH_WORDS,
+)
 from routines_app.verbs.checking.lookup import find_routine, is_id
 from routines_app.verbs.checking.validation import DECLARED_FIELDS, clean_value, default_timezone
 from routines_app.verbs.create import create_routine
@@ -95,6 +104,9 @@ __all__ += ["drafted_trigger", "stored_trigger"]
 # Forms: what a field accepts and how it is written.
 __all__ += ["CRON_NICKNAMES", "DECLARED_FIELDS"]
 __all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "parse_duration", "registered_tasks"]
+# Requests: how much one may bring.
+__all__ += ["LONGEST_ADDRESS", "LONGEST_FORM", "LONGEST_QUESTION", "LONGEST_SEARCH", "LONGEST_WORDS"]
+__all__ += ["SEARCH_WORDS", "longest_json"]
 # Querysets: what those need to know who read the ledger themselves.
 __all__ += ["LARGE_FIELDS", "ledger_alias", "now", "oldest_run_id", "run_created_at"]
 # Errors.

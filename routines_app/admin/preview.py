@@ -8,12 +8,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, JsonResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from routines_app import service
+from routines_app.admin.bounds import refusal_of
 from routines_app.admin.phrases import schedule_in_words
 from routines_app.admin.preview_warnings import warnings_about
 from routines_app.admin.verb_forms import LocalMomentField
@@ -39,8 +40,10 @@ class Draft:
 
 
 @require_POST
-def preview(request: HttpRequest) -> JsonResponse:
+def preview(request: HttpRequest) -> HttpResponse:
     """What the typed schedule means: a fragment for the page, and errors by field."""
+    if refused := refusal_of(request, service.LONGEST_QUESTION):
+        return refused
     now = service.now()
     saved = _saved(request.POST.get("routine", ""))
     draft = read_draft(request.POST, saved, now)
