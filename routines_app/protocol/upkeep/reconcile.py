@@ -50,7 +50,6 @@ class Report:
     told: int = 0
     parked: int = 0
     cancelled: int = 0
-    archived: int = 0
     pruned: int = 0
     gone_nodes: int = 0
 
@@ -72,7 +71,7 @@ def reconcile_once(now: datetime, observer: orphans.Observer, monotonic: float) 
         report.told = _apart("told", lambda: tell_untold(now))
         report.parked = _apart("parked", lambda: park_unplanned(now))
         report.cancelled = _apart("cancelled", lambda: cancel_unreadable(now))
-        report.archived = _apart("archived", lambda: cancel_archived(now))
+        report.cancelled += _apart("archived", lambda: cancel_archived(now))
         report.gone_nodes = _apart("gone_nodes", lambda: nodes.forget_gone(now))
         report.pruned = _apart("pruned", lambda: _sweep.once(now) or 0)
         _apart("locked", lambda: tell_locked(now))

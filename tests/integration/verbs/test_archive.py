@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-import pytest
-
 from routines_app import service
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, Source
 from routines_app.models import Routine, RoutineRun, RoutineState
-from routines_app.protocol.upkeep import archived
 from tests.integration.conftest import MONDAY, Time
 from tests.integration.verbs.rows import running_run, waiting_run
 
@@ -60,18 +57,3 @@ def test_archiving_after_ten_years_of_seconds_counts_them_at_once(make: Make, ti
         run = RoutineRun.objects.get(routine=routine)
         assert (run.status, run.reason, run.occurrences) == (RunStatus.SKIPPED, reason, 3_650 * 86_400)
         assert (run.scheduled_until, run.next_planned_for) == (time.now, time.now + timedelta(seconds=1))
-
-
-def test_of_very_many_waiting_runs_beats_cancel_the_rest(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The verb ends the first of them, so that its lock is short; each look of a beat some more."""
-    monkeypatch.setattr(archived, "CANCELLED_AT_ONCE", 2)
-    routine, other = make(every="1h"), make("other", every="1h")
-    for number in range(5):
-        waiting_run(routine, number)
-    waiting_run(other, 9)
-    service.archive_routine(routine)
-    assert RoutineRun.objects.filter(routine=routine, status=RunStatus.PENDING).count() == 3
-    assert [archived.cancel_archived(MONDAY) for _ in range(3)] == [2, 1, 0]
-    ended = set(RoutineRun.objects.filter(routine=routine).values_list("status", "reason"))
-    assert ended == {(RunStatus.CANCELLED, Reason.ARCHIVED)}
-    assert RoutineRun.objects.get(routine=other).status == RunStatus.PENDING
