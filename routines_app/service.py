@@ -24,7 +24,17 @@ from routines_app.core.errors import (
     StaleVersion,
     UnknownTask,
 )
-from routines_app.core.triggers import CronTrigger, ManualTrigger, Slots, Span, Trigger, next_slot, slots_between
+from routines_app.core.triggers import (
+    CronTrigger,
+    ManualTrigger,
+    Slots,
+    Span,
+    Trigger,
+    count_between,
+    next_slot,
+    slots_between,
+)
+from routines_app.core.zones import clock_changes
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.run.current import CurrentRun, current_run
 from routines_app.verbs.abandon import abandon_run
@@ -32,7 +42,16 @@ from routines_app.verbs.archive import archive_routine
 from routines_app.verbs.audit import Audit, audit
 from routines_app.verbs.backfill import backfill
 from routines_app.verbs.cancel import cancel_run
+from routines_app.verbs.checking.arguments import longest_json
 from routines_app.verbs.checking.known_tasks import registered_tasks
+from routines_app.verbs.checking.limits import (
+    LONGEST_ADDRESS,
+    LONGEST_FORM,
+    LONGEST_QUESTION,
+    LONGEST_SEARCH,
+    LONGEST_WORDS,
+    SEARCH_WORDS,
+)
 from routines_app.verbs.checking.lookup import find_routine, is_id
 from routines_app.verbs.checking.validation import DECLARED_FIELDS, clean_value, default_timezone
 from routines_app.verbs.create import create_routine
@@ -82,10 +101,14 @@ __all__ += ["create_pool", "delete_pool", "is_pool_used", "list_pools", "pool_us
 __all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", "lease_of", "plan", "slots_to_release"]
 # Schedules as values: what a trigger means, also one that is not saved.
 __all__ += ["CronTrigger", "ManualTrigger", "Slots", "Trigger"]
-__all__ += ["drafted_trigger", "next_slot", "parse_cron", "slots_between", "stored_trigger"]
+__all__ += ["clock_changes", "count_between", "next_slot", "parse_cron", "slots_between"]
+__all__ += ["drafted_trigger", "stored_trigger"]
 # Forms: what a field accepts and how it is written.
 __all__ += ["CRON_NICKNAMES", "DECLARED_FIELDS"]
 __all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "parse_duration", "registered_tasks"]
+# Requests: how much one may bring.
+__all__ += ["LONGEST_ADDRESS", "LONGEST_FORM", "LONGEST_QUESTION", "LONGEST_SEARCH", "LONGEST_WORDS"]
+__all__ += ["SEARCH_WORDS", "longest_json"]
 # Querysets: what those need to know who read the ledger themselves.
 __all__ += ["LARGE_FIELDS", "ledger_alias", "now", "oldest_run_id", "run_created_at"]
 # Web requests: verbs that wait for nobody.

@@ -37,12 +37,20 @@ def told_as_json(view: View) -> View:
     @wraps(view)
     def answered(request: HttpRequest, routine: str) -> HttpResponse:
         try:
+            _refuse_large(request)
             return view(request, routine)
         except RoutineError as refused:
             status = next((code for kind, code in STATUS_CODES.items() if isinstance(refused, kind)), 400)
             return JsonResponse({"error": str(refused), "field": refused.field}, status=status)
 
     return answered
+
+
+def _refuse_large(request: HttpRequest) -> None:
+    """No form of ours comes near; reading on would only cost time."""
+    given = [value for form in (request.GET, request.POST) for _, values in form.lists() for value in values]
+    if (size := sum(map(len, given))) > service.LONGEST_QUESTION:
+        raise InvalidValue("request", f"{size:,} characters", f"give at most {service.LONGEST_QUESTION:,} in all")
 
 
 def verb(permission: str) -> Callable[[View], View]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 
 from routines_app import service
 from routines_app.admin.log_entries import actor_of, note
-from routines_app.admin.verb_buttons import VERBS, Verb
+from routines_app.admin.verb_buttons import SECONDS, VERBS, Verb
 from routines_app.admin.verb_forms import VerbForm
 from routines_app.admin.verb_pages import CHOSEN, ask_for_many, refuse
 from routines_app.core.errors import RoutineError
@@ -75,8 +76,12 @@ def _form(verb: Verb, request: HttpRequest, *, asks: bool) -> VerbForm:
 def _do_all(
     site: RoutineAdmin, request: HttpRequest, verb: Verb, form: Any, routines: list[Routine]
 ) -> HttpResponse | None:
-    done, refusals = [], []
-    for routine in routines:
+    done, refusals, left = [], [], list[Routine]()
+    until = time.monotonic() + SECONDS
+    for place, routine in enumerate(routines):
+        if place and time.monotonic() > until:  # always one, or nothing would ever move on
+            left = routines[place:]
+            break
         name = routine.name
         try:
             said = verb.act(routine, form.wants, actor_of(request))
@@ -89,7 +94,10 @@ def _do_all(
         refuse(form, refusals[0][1])
         return ask_for_many(site, request, verb, form, routines)
     _tell(site, request, verb, done, refusals)
-    return None
+    if not left:
+        return None
+    site.message_user(request, f"{len(left):,} routines are left: confirm to go on with them.", messages.WARNING)
+    return ask_for_many(site, request, verb, form, left)
 
 
 def _tell(

@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from collections import Counter
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from routines_app.service import CronTrigger, parse_cron, slots_between
+from routines_app.service import CronTrigger, clock_changes, parse_cron, slots_between
 
 AHEAD = timedelta(days=366)
-DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
+SECOND = timedelta(seconds=1)
 LOOKED_AT = 3000  # slots of the two days around a change; a schedule by the second needs no such warning
 
 
 def daylight_warnings(trigger: CronTrigger, now: datetime) -> list[str]:
     """One sentence for each change of the clock in the coming year that this schedule feels."""
     zone = ZoneInfo(trigger.timezone)
-    said = (_felt(trigger, zone, change) for change in _changes(zone, now))
+    said = (_felt(trigger, zone, change) for change in clock_changes(zone, now, now + AHEAD))
     return [sentence for sentence in said if sentence]
-
-
-def _changes(zone: ZoneInfo, now: datetime) -> Iterator[datetime]:
-    """The instants at which the zone's offset changes."""
-    day = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    end = day + AHEAD
-    while day < end:
-        if _offset(zone, day) != _offset(zone, day + DAY):
-            yield _exactly(zone, day, day + DAY)
-        day += DAY
-
-
-def _exactly(zone: ZoneInfo, low: datetime, high: datetime) -> datetime:
-    before = _offset(zone, low)
-    while high - low > SECOND:
-        middle = low + (high - low) // SECOND // 2 * SECOND
-        low, high = (middle, high) if _offset(zone, middle) == before else (low, middle)
-    return high
 
 
 def _felt(trigger: CronTrigger, zone: ZoneInfo, change: datetime) -> str:
@@ -50,7 +32,7 @@ def _felt(trigger: CronTrigger, zone: ZoneInfo, change: datetime) -> str:
 
 def _repeat(slots: tuple[datetime, ...], zone: ZoneInfo, change: datetime) -> str:
     walls = [_wall(slot, zone) for slot in slots]
-    twice = next((wall for wall in walls if walls.count(wall) > 1), None)
+    twice = next((wall for wall, times in Counter(walls).items() if times > 1), None)
     if twice:
         return f"Fires twice on {_day(change, zone)}: {twice:%H:%M} comes twice when the clock goes back."
     once = next((wall for slot, wall in zip(slots, walls, strict=True) if _is_ambiguous(slot, zone)), None)

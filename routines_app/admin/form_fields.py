@@ -46,6 +46,11 @@ class _JSONField(forms.JSONField):
 
     widget = forms.Textarea(attrs={"rows": 4, "cols": 60, "class": "vLargeTextField rt-code", "spellcheck": "false"})
 
+    def to_python(self, value: Any) -> Any:
+        if isinstance(value, str) and len(value) > (most := service.longest_json()):
+            raise ValidationError(f"Give at most {most:,} characters.")
+        return super().to_python(value)
+
     def bound_data(self, data: Any, initial: Any) -> Any:
         """What was typed is shown again as it was typed: masked, a new secret would be lost with the next save."""
         return initial if self.disabled else data or ""
@@ -80,6 +85,8 @@ class WordsField(forms.CharField):
         return ", ".join(_quoted(str(word)) for word in value) if isinstance(value, list | tuple) else value
 
     def to_python(self, value: Any) -> Any:
+        if len(value or "") > service.LONGEST_WORDS:
+            raise ValidationError(f"Give at most {service.LONGEST_WORDS:,} characters.")
         try:
             rows = list(csv.reader([value or ""], skipinitialspace=True, strict=True))
         except csv.Error:

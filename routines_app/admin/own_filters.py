@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
 from django.http import HttpRequest
 
+from routines_app.admin.bounds import BoundedSearch
 
-class OwnFiltersOnly(admin.ModelAdmin):  # type: ignore[type-arg]
+
+class OwnFiltersOnly(BoundedSearch):
     """Django lets any column be filtered by: `?kwargs__password__startswith=h` would tell a viewer, letter by letter,
     what the pages mask, and `?traceback__regex=…` would read millions of rows. Only the list's own filters are left.
     """

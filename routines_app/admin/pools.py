@@ -7,11 +7,12 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
+from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from routines_app import service
+from routines_app.admin.bounds import bounded_urls
 from routines_app.admin.charts import meter
 from routines_app.admin.own_filters import OwnFiltersOnly
 from routines_app.core.errors import RoutineError
@@ -41,6 +42,9 @@ class PoolAdmin(OwnFiltersOnly):
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002
         return PoolChangeList
+
+    def get_urls(self) -> list[URLPattern]:
+        return bounded_urls(super().get_urls())
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         return super().changelist_view(request, {"section": "pools", **(extra_context or {})})

@@ -8,23 +8,24 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, JsonResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from routines_app import service
+from routines_app.admin.bounds import refusal_of
 from routines_app.admin.phrases import schedule_in_words
 from routines_app.admin.preview_warnings import warnings_about
 from routines_app.admin.verb_forms import LocalMomentField
 from routines_app.core.errors import InvalidValue, RoutineError
 from routines_app.core.words import TriggerKind
 from routines_app.models import Routine
-from routines_app.service import ManualTrigger, Slots, Trigger, next_slot, slots_between
+from routines_app.service import ManualTrigger, Slots, Trigger, count_between, next_slot, slots_between
 
 FIRES = 10
 WEEK = timedelta(days=7)
-COMPARED = 2_000  # slots of a week; of faster schedules only the pace is compared
+COMPARED = 2_000  # slots of a week that are listed; of faster schedules only their number is compared
 SHOWN = 5
 
 
@@ -39,8 +40,10 @@ class Draft:
 
 
 @require_POST
-def preview(request: HttpRequest) -> JsonResponse:
+def preview(request: HttpRequest) -> HttpResponse:
     """What the typed schedule means: a fragment for the page, and errors by field."""
+    if refused := refusal_of(request, service.LONGEST_QUESTION):
+        return refused
     now = service.now()
     saved = _saved(request.POST.get("routine", ""))
     draft = read_draft(request.POST, saved, now)
@@ -141,17 +144,18 @@ def _compare(draft: Draft, saved: Routine | None, now: datetime) -> dict[str, An
     if saved is None:
         return None
     try:
-        before, after = _week(service.stored_trigger(saved), now), _week(draft.trigger, now)
+        old = service.stored_trigger(saved)
+        before, after = _week(old, now), _week(draft.trigger, now)
+        counts = {"before": _count(old, now), "after": _count(draft.trigger, now)}
     except RoutineError:  # the saved schedule is corrupt, and this one mends it
         return None
-    if before == after:
+    if before == after and counts["before"] == counts["after"]:
         return None
     if before.truncated or after.truncated:
-        return {"before": _count(before), "after": _count(after), "added": [], "removed": []}
+        return {**counts, "added": [], "removed": []}
     gone, new = set(before.slots) - set(after.slots), set(after.slots) - set(before.slots)
     return {
-        "before": _count(before),
-        "after": _count(after),
+        **counts,
         "added": [_clock(slot, draft.zone) for slot in sorted(new)[:SHOWN]],
         "removed": [_clock(slot, draft.zone) for slot in sorted(gone)[:SHOWN]],
         "more_added": max(0, len(new) - SHOWN),
@@ -163,5 +167,6 @@ def _week(trigger: Trigger, now: datetime) -> Slots:
     return slots_between(trigger, now, now + WEEK, COMPARED)
 
 
-def _count(slots: Slots) -> str:
-    return f"more than {len(slots.slots):,}" if slots.truncated else f"{len(slots.slots):,}"
+def _count(trigger: Trigger, now: datetime) -> str:
+    span = count_between(trigger, now, now + WEEK)
+    return "0" if span is None else f"{span.count:,}"

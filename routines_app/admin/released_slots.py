@@ -9,7 +9,7 @@ from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
 from routines_app.service import Span, slots_to_release
 
-SHOWN = 20  # routines on the page of a list action; counting all slots of a thousand would take long
+SHOWN = 20  # routines on the page of a list action; each is read and counted by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,7 @@ class Release:
 
     @property
     def count(self) -> str:
-        if self.span is None:
-            return "0"
-        return f"more than {self.span.count:,}" if self.span.truncated else f"{self.span.count:,}"
+        return "0" if self.span is None else f"{self.span.count:,}"
 
     @property
     def skip(self) -> str:

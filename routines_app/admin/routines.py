@@ -15,6 +15,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from routines_app.admin import fleet_page, preview, routine_page, verb_pages
 from routines_app.admin.actions import LIST_ACTIONS, ReasonActionForm
+from routines_app.admin.bounds import bounded_urls
 from routines_app.admin.changelist import RoutineChangeList
 from routines_app.admin.filters import HealthFilter, TagFilter
 from routines_app.admin.form_page import RoutineFormPage
@@ -68,7 +69,7 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
             path("<int:object_id>/overview/", wrap(self.overview_view), name="routines_routine_overview"),
             path("<int:object_id>/do/<slug:verb>/", wrap(self.verb_view), name="routines_routine_verb"),
         ]
-        return own + super().get_urls()
+        return bounded_urls(own + super().get_urls())
 
     def fleet_view(self, request: HttpRequest) -> HttpResponse:
         return fleet_page.fleet_page(self, request)

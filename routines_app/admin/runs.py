@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from routines_app import service
 from routines_app.admin import run_page
+from routines_app.admin.bounds import bounded_urls
 from routines_app.admin.filters import ReasonFilter
 from routines_app.admin.markup import NOTHING, moment, pill
 from routines_app.admin.own_filters import OwnFiltersOnly
@@ -76,7 +77,7 @@ class RunAdmin(OwnFiltersOnly):
             path("<uuid:run_id>/abandon/", wrap(self.abandon_view), name="routines_routinerun_abandon"),
             path("<uuid:run_id>/retry/", wrap(self.retry_view), name="routines_routinerun_retry"),
         ]
-        return own + super().get_urls()
+        return bounded_urls(own + super().get_urls())
 
     def page_view(self, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
         return run_page.run_page(self, request, run_id)

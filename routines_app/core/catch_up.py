@@ -8,18 +8,17 @@ becomes one span for the ledger. Each due slot ends up in exactly one place: ski
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from routines_app.core.triggers import (
     INSTANT,
     MAX_ENUMERATED,
-    IntervalTrigger,
     Span,
     Trigger,
     count_between,
     next_slot,
+    slot_at,
     slots_between,
 )
 from routines_app.core.words import CatchUpPolicy
@@ -36,13 +35,13 @@ class CatchUp:
 
     @property
     def keep(self) -> int | None:
-        """How many missed slots may still run; None means all. A limit counts up to MAX_ENUMERATED."""
+        """How many missed slots may still run; None means all."""
         match self.policy:
             case CatchUpPolicy.SKIP:
                 return 0
             case CatchUpPolicy.LAST:
                 return 1 if self.limit is None else min(1, self.limit)
-        return None if self.limit is None else min(self.limit, MAX_ENUMERATED)
+        return self.limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +60,6 @@ class Accounting:
     """The first slot that is not accounted for here; None when the schedule has ended."""
     sequential: bool = False
     """One missed slot of an ALL catch-up fires; nothing else may until its chain has ended."""
-    unfinished: bool = False
-    """Due slots are left; account again from `next_slot`."""
 
 
 def account(trigger: Trigger, *, first: datetime, now: datetime, rule: CatchUp) -> Accounting:
@@ -70,17 +67,13 @@ def account(trigger: Trigger, *, first: datetime, now: datetime, rule: CatchUp) 
     boundary = now - timedelta(milliseconds=rule.grace_ms)
     if first >= boundary:
         return _fresh_from(trigger, first, now)
-    missed = _missed_slots(trigger, first, boundary, _needed(rule))
+    missed = _Missed(trigger=trigger, first=first, rest=count_between(trigger, first, boundary - INSTANT))
     split = _kept_from(missed, now, rule)
     skipped = _span(missed, split)
-    sequential = rule.policy is CatchUpPolicy.ALL and split < len(missed) and (missed.complete or rule.keep is None)
-    if sequential:
+    if rule.policy is CatchUpPolicy.ALL and split < len(missed):
         oldest = missed[split]
         fire = (Fire(slot=oldest, missed=True),)
         return Accounting(skipped=skipped, fire=fire, next_slot=next_slot(trigger, oldest), sequential=True)
-    if not missed.complete:
-        following = missed[split] if split < len(missed) else next_slot(trigger, missed.last)
-        return Accounting(skipped=skipped, next_slot=following, unfinished=True)
     kept = tuple(Fire(slot=missed[at], missed=True) for at in range(split, len(missed)))
     return _with_fresh(trigger, missed.last, boundary, now, skipped, kept)
 
@@ -99,26 +92,20 @@ def _with_fresh(
     skipped: Span | None,
     kept: tuple[Fire, ...],
 ) -> Accounting:
-    """Everything up to `last` is judged; the later slots up to `now` are fresh and fire."""
+    """Everything up to `last` is judged; the later slots up to `now` are fresh and fire.
+
+    Each of them is a row of its own: when there are very many, the next claim goes on from `next_slot`.
+    """
     fresh = slots_between(trigger, max(last, boundary - INSTANT), now, MAX_ENUMERATED)
     fire = kept + tuple(Fire(slot=slot, missed=False) for slot in fresh.slots)
     following = next_slot(trigger, fresh.slots[-1] if fresh.slots else last)
-    return Accounting(skipped=skipped, fire=fire, next_slot=following, unfinished=fresh.truncated)
-
-
-def _needed(rule: CatchUp) -> int:
-    """How many missed cron slots must be seen for a claim to move on, whatever the limit."""
-    if rule.policy is CatchUpPolicy.ALL and rule.limit is None and rule.window_ms is None:
-        return 1
-    return MAX_ENUMERATED + (rule.keep or 0)
+    return Accounting(skipped=skipped, fire=fire, next_slot=following)
 
 
 def _kept_from(missed: _Missed, now: datetime, rule: CatchUp) -> int:
     """The index of the oldest missed slot that may still run."""
     by_limit = 0 if rule.keep is None else max(0, len(missed) - rule.keep)
-    by_window = 0
-    if rule.window_ms is not None:
-        by_window = bisect_left(missed, now - timedelta(milliseconds=rule.window_ms))
+    by_window = 0 if rule.window_ms is None else missed.count_before(now - timedelta(milliseconds=rule.window_ms))
     return max(by_limit, by_window)
 
 
@@ -128,32 +115,24 @@ def _span(missed: _Missed, split: int) -> Span | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Missed:
-    """The missed slots in order, by index. Interval slots are computed on demand: a year of seconds costs nothing."""
+    """The missed slots in order, by place. They are counted, and only those that are asked for are computed."""
 
+    trigger: Trigger
     first: datetime
-    rest: Span | tuple[datetime, ...]
-    step: timedelta
-    complete: bool
-    """When not, later missed slots exist that were not looked at."""
+    rest: Span | None
 
     def __len__(self) -> int:
-        return 1 + (self.rest.count if isinstance(self.rest, Span) else len(self.rest))
+        return 1 + (0 if self.rest is None else self.rest.count)
 
-    def __getitem__(self, index: int) -> datetime:
-        if index == 0:
-            return self.first
-        return self.rest.first + self.step * (index - 1) if isinstance(self.rest, Span) else self.rest[index - 1]
+    def __getitem__(self, place: int) -> datetime:
+        return self.first if place == 0 or self.rest is None else slot_at(self.trigger, self.rest, place - 1)
 
     @property
     def last(self) -> datetime:
-        return self[len(self) - 1]
+        return self.first if self.rest is None else self.rest.last
 
-
-def _missed_slots(trigger: Trigger, first: datetime, boundary: datetime, cap: int) -> _Missed:
-    until = boundary - INSTANT
-    if isinstance(trigger, IntervalTrigger):
-        rest = count_between(trigger, first, until) or ()
-        step = timedelta(milliseconds=trigger.interval_ms)
-        return _Missed(first=first, rest=rest, step=step, complete=True)
-    found = slots_between(trigger, first, until, cap - 1)
-    return _Missed(first=first, rest=found.slots, step=timedelta(0), complete=not found.truncated)
+    def count_before(self, moment: datetime) -> int:
+        if moment <= self.first:
+            return 0
+        earlier = count_between(self.trigger, self.first, moment - INSTANT)
+        return min(len(self), 1 + (0 if earlier is None else earlier.count))

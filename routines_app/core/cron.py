@@ -13,21 +13,18 @@ The rule, decided by the hour field:
 from __future__ import annotations
 
 import calendar
-import difflib
 from bisect import bisect_left
 from dataclasses import dataclass
-from datetime import MAXYEAR, UTC, date, datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime
 from functools import lru_cache
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from routines_app.core.cron_fields import LAST, Fields, read_fields
 from routines_app.core.errors import InvalidValue
+from routines_app.core.zones import DAY, SECOND, change_between, offset_at, zone_of
 
-SECOND = timedelta(seconds=1)
-DAY = timedelta(days=1)
 SEARCH_YEARS = 41  # 29 February on a given weekday can take 40 years around a century that is not a leap year
 REFERENCE_DAY = datetime(2000, 1, 1)  # noqa: DTZ001 - wall time; a whole cycle of leap days and weekdays follows
-MACHINE_ZONES = frozenset({"localtime", "Factory"})  # they mean something else on each machine
 CACHED_FIRES = 16_384  # a burst asks for the same few slots many times
 
 
@@ -49,6 +46,61 @@ class CronExpression:
             return None
         first = self.fields
         return datetime(*later, first.hours[0], first.minutes[0], first.seconds[0])  # noqa: DTZ001 - wall time
+
+    def last_before(self, wall: datetime) -> datetime | None:
+        """The last matching wall time before `wall` (naive, whole seconds)."""
+        today = wall.date()
+        earlier = self._clocks_before(wall) if self._has_day(today) else 0
+        day = (today.year, today.month, today.day) if earlier else self._day_before(today)
+        if day is None:
+            return None
+        return datetime(*day, *self._clock_at((earlier or self._clocks) - 1))  # noqa: DTZ001 - wall time
+
+    def count_between(self, low: datetime, high: datetime) -> int:
+        """How many wall times match from `low` on and before `high`: counted by months, days and times of day."""
+        if low >= high:
+            return 0
+        return (
+            self._counted_in_month(high) - self._counted_in_month(low) + self._clocks * self._days_in_months(low, high)
+        )
+
+    def _counted_in_month(self, wall: datetime) -> int:
+        """The matches before `wall` in its own month."""
+        if wall.month not in self.fields.months:
+            return 0
+        days = _matching_days(self, wall.year, wall.month)
+        before = bisect_left(days, wall.day)
+        today = self._clocks_before(wall) if before < len(days) and days[before] == wall.day else 0
+        return before * self._clocks + today
+
+    def _days_in_months(self, low: datetime, high: datetime) -> int:
+        """The matching days of the months from that of `low` on, that of `high` not included."""
+        return sum(
+            len(_matching_days(self, year, month))
+            for year in range(low.year, high.year + 1)
+            for month in self.fields.months
+            if (low.year, low.month) <= (year, month) < (high.year, high.month)
+        )
+
+    @property
+    def _clocks(self) -> int:
+        """How many times of day match."""
+        return len(self.fields.hours) * len(self.fields.minutes) * len(self.fields.seconds)
+
+    def _clocks_before(self, wall: datetime) -> int:
+        """How many of them come before that of `wall`."""
+        hours, minutes, seconds = self.fields.hours, self.fields.minutes, self.fields.seconds
+        found = bisect_left(hours, wall.hour) * len(minutes) * len(seconds)
+        if wall.hour not in hours:
+            return found
+        found += bisect_left(minutes, wall.minute) * len(seconds)
+        return found + bisect_left(seconds, wall.second) if wall.minute in minutes else found
+
+    def _clock_at(self, place: int) -> tuple[int, int, int]:
+        """The matching time of day at that place in their order."""
+        rest, second = divmod(place, len(self.fields.seconds))
+        hour, minute = divmod(rest, len(self.fields.minutes))
+        return self.fields.hours[hour], self.fields.minutes[minute], self.fields.seconds[second]
 
     def _clock_from(self, hour: int, minute: int, second: int) -> tuple[int, int, int] | None:
         """The first matching time of day at or after the given one, or None when the day has no more."""
@@ -76,6 +128,17 @@ class CronExpression:
                     return year, month, days[at]
         return None
 
+    def _day_before(self, day: date) -> tuple[int, int, int] | None:
+        for year in range(day.year, max(day.year - SEARCH_YEARS, MINYEAR) - 1, -1):
+            for month in reversed(self.fields.months):
+                if (year, month) > (day.year, day.month):
+                    continue
+                days = _matching_days(self, year, month)
+                ahead = day.day if (year, month) == (day.year, day.month) else 32
+                if (at := bisect_left(days, ahead)) > 0:
+                    return year, month, days[at - 1]
+        return None
+
 
 def parse_cron(expression: str) -> CronExpression:
     """The parsed `expression`; InvalidValue when it is wrong or can never fire."""
@@ -95,7 +158,7 @@ def _parsed(expression: str) -> CronExpression:
 @lru_cache(maxsize=CACHED_FIRES)
 def next_fire(expression: str, timezone: str, after: datetime) -> datetime | None:
     """The first fire strictly later than `after`, in UTC; None when the calendar ends before it."""
-    cron, zone = parse_cron(expression), _zone(timezone)
+    cron, zone = parse_cron(expression), zone_of(timezone)
     start = after.astimezone(UTC).replace(microsecond=0)
     try:
         return _elapsed_fire(cron, zone, start) if cron.fields.elapsed else _fixed_fire(cron, zone, start)
@@ -107,7 +170,7 @@ def validate_timezone(name: str) -> str:
     """`name` when it is an IANA timezone; InvalidValue with the closest names otherwise."""
     if not isinstance(name, str):
         raise InvalidValue("timezone", name, "give an IANA name such as Europe/Berlin")
-    _zone(name)
+    zone_of(name)
     return name
 
 
@@ -125,14 +188,14 @@ def _elapsed_fire(cron: CronExpression, zone: ZoneInfo, after: datetime) -> date
     """Walk from one change of the offset to the next; between two, wall time is UTC plus a constant."""
     start = after + SECOND
     while True:
-        offset = _offset(start, zone)
+        offset = offset_at(start, zone)
         wall = cron.first_from((start + offset).replace(tzinfo=None))
         if wall is None:
             return None
         fire = wall.replace(tzinfo=UTC) - offset
         near = min(fire, start + DAY)
-        if _offset(near, zone) != offset:
-            start = _change_between(start, near, zone)
+        if offset_at(near, zone) != offset:
+            start = change_between(start, near, zone)
         elif fire == near:
             return fire
         else:
@@ -144,23 +207,7 @@ def _instant(wall: datetime, zone: ZoneInfo) -> datetime:
     before = wall.replace(tzinfo=zone).astimezone(UTC)
     after = wall.replace(tzinfo=zone, fold=1).astimezone(UTC)
     # Inside a gap the later offset (fold=1) gives the earlier instant; only there.
-    return _change_between(after, before, zone) if after < before else before
-
-
-def _change_between(low: datetime, high: datetime, zone: ZoneInfo) -> datetime:
-    """The first instant after `low`, up to `high`, at which the offset is no longer that of `low`."""
-    offset, left, right = _offset(low, zone), 0, (high - low) // SECOND
-    while right - left > 1:
-        middle = (left + right) // 2
-        if _offset(low + middle * SECOND, zone) == offset:
-            left = middle
-        else:
-            right = middle
-    return low + right * SECOND
-
-
-def _offset(instant: datetime, zone: ZoneInfo) -> timedelta:
-    return instant.astimezone(zone).utcoffset() or timedelta(0)
+    return change_between(after, before, zone) if after < before else before
 
 
 @lru_cache(maxsize=16_384)
@@ -178,21 +225,3 @@ def _day_matches(fields: Fields, day: int, weekday: int, length: int) -> bool:
         or (day + 7 > length and (weekday, LAST) in fields.nth_weekdays)
     )
     return by_date or by_week if fields.either_day else by_date and by_week
-
-
-@lru_cache(maxsize=1024)
-def _zone(name: str) -> ZoneInfo:
-    if name not in _zone_names():
-        raise InvalidValue("timezone", name, f"give an IANA name such as {_closest(name)}")
-    return ZoneInfo(name)
-
-
-@lru_cache(maxsize=1)
-def _zone_names() -> frozenset[str]:
-    return frozenset(available_timezones()) - MACHINE_ZONES
-
-
-def _closest(name: str) -> str:
-    folded = {zone.lower(): zone for zone in _zone_names()}
-    close = difflib.get_close_matches(name.lower(), folded, n=3)
-    return " or ".join(folded[match] for match in close) or "Europe/Berlin"

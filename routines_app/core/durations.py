@@ -11,6 +11,7 @@ from routines_app.core.errors import InvalidValue
 
 UNIT_MS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 SHOWN_UNITS = ("d", "h", "m", "s", "ms")  # weeks are read, not written: `14d` is clearer than `2w`
+LONGEST_TEXT = 64  # "100 years to the millisecond" in all its units is half of it
 MAX_DURATION_MS = 36_525 * UNIT_MS["d"]  # a century: anything longer is a slip of the keyboard
 
 # Bounded digits keep absurd input cheap to refuse.
@@ -52,6 +53,8 @@ def _exact_ms(value: object, field: str) -> Fraction:
 
 
 def _text_ms(text: str, field: str) -> Fraction:
+    if len(text) > LONGEST_TEXT:  # before any look at it: a pattern takes seconds for megabytes
+        raise InvalidValue(field, text, f"{_EXPECTED}, in at most {LONGEST_TEXT} characters")
     cleaned = text.strip().lower()
     if not _WHOLE.fullmatch(cleaned):
         raise InvalidValue(field, text, _EXPECTED)

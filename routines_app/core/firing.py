@@ -45,8 +45,6 @@ class Firing:
     source: Source
     uses_up_oneshot: bool = False
     sequential: bool = False
-    unfinished: bool = False
-    """More slots are due than one claim looks at: the next claim goes on, and extends the same SKIPPED row."""
 
 
 def decide_firing(due: Due, now: datetime) -> Firing:
@@ -65,20 +63,14 @@ def _fire_oneshot(due: Due, now: datetime) -> Firing:
     if baseline.next_run_at != due.next_slot:
         return _planned(due, now, fire=fire, skipped=(), last_slot=due.last_slot)
     # The schedule, or an interval that was hinted, has that very moment too: the one fire stands for both.
-    passed = _passed_over(due)
-    if passed is not None and passed.truncated:
-        return _left_for_the_next_claim(due, passed)
-    return _planned(due, now, fire=fire, skipped=_superseded(passed), last_slot=due.next_slot)
+    return _planned(due, now, fire=fire, skipped=_passed_over(due), last_slot=due.next_slot)
 
 
-def _passed_over(due: Due) -> Span | None:
+def _passed_over(due: Due) -> tuple[Skipped, ...]:
     """The cron's own slots before the moment that a hint or a clamp has chosen: nobody will fire them."""
     if not isinstance(due.plan.trigger, CronTrigger):
-        return None
-    return count_between(due.plan.trigger, due.last_slot, due.next_slot - INSTANT)
-
-
-def _superseded(passed: Span | None) -> tuple[Skipped, ...]:
+        return ()
+    passed = count_between(due.plan.trigger, due.last_slot, due.next_slot - INSTANT)
     return () if passed is None else (Skipped(span=passed, reason=Reason.SUPERSEDED),)
 
 
@@ -104,8 +96,7 @@ def _fire_slots(due: Due, trigger: Trigger, now: datetime) -> Firing:
             source=Source.CATCHING_UP,
             sequential=True,
         )
-    planned = _planned(due, now, fire=accounting.fire, skipped=skipped, last_slot=last_slot)
-    return replace(planned, unfinished=accounting.unfinished)
+    return _planned(due, now, fire=accounting.fire, skipped=skipped, last_slot=last_slot)
 
 
 def _fire_moved_cron(due: Due, now: datetime) -> Firing:
@@ -113,10 +104,7 @@ def _fire_moved_cron(due: Due, now: datetime) -> Firing:
 
     Moments that the hint or the clamp would have chosen since then were never planned: it restarts from now.
     """
-    passed = _passed_over(due)
-    if passed is not None and passed.truncated:
-        return _left_for_the_next_claim(due, passed)
-    skipped = _superseded(passed)
+    skipped = _passed_over(due)
     boundary = now - timedelta(milliseconds=due.rule.grace_ms)
     missed = due.next_slot < boundary
     fire = () if missed and due.rule.keep == 0 else (Fire(slot=due.next_slot, missed=missed),)
@@ -124,24 +112,11 @@ def _fire_moved_cron(due: Due, now: datetime) -> Firing:
         one = Span(first=due.next_slot, last=due.next_slot, count=1)
         skipped += (Skipped(span=one, reason=Reason.MISFIRE),)
     last_slot = due.next_slot
-    # What is left when there are more than one claim looks at is passed over by the next plan, and counted then.
     late = count_between(due.plan.trigger, due.next_slot, boundary - INSTANT) if missed else None
     if late is not None:
         skipped += (Skipped(span=late, reason=Reason.MISFIRE),)
         last_slot = late.last
     return _planned(due, now, fire=fire, skipped=skipped, last_slot=last_slot)
-
-
-def _left_for_the_next_claim(due: Due, passed: Span) -> Firing:
-    """More slots were passed over than one claim counts: only those are accounted for, and the moment stays due."""
-    return Firing(
-        fire=(),
-        skipped=_superseded(passed),
-        last_slot=passed.last,
-        next_slot=due.next_slot,
-        next_run_at=due.next_slot,
-        source=due.source,
-    )
 
 
 def _misfired(accounting: Accounting) -> tuple[Skipped, ...]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from routines_app.core.cron import next_fire
+from routines_app.core.cron_count import count_fires, last_fire
 
-MAX_ENUMERATED = 10_000  # cron slots looked at in one go: a fraction of a second, far more than a claim needs
+MAX_ENUMERATED = 10_000  # slots listed in one go: a fraction of a second, far more than a claim needs
+SECOND = timedelta(seconds=1)
 INSTANT = timedelta(microseconds=1)  # the resolution of a stored time; `x - INSTANT` makes `x` inclusive
 
 
@@ -46,12 +49,11 @@ class Slots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """Many slots in one: the first, the last and how many. When `truncated`, the range has later ones."""
+    """Many slots in one: the first, the last and how many."""
 
     first: datetime
     last: datetime
     count: int
-    truncated: bool = False
 
 
 def next_slot(trigger: Trigger, after: datetime) -> datetime | None:
@@ -78,28 +80,32 @@ def slots_between(trigger: Trigger, after: datetime, until: datetime, limit: int
     return Slots(slots=tuple(slots), truncated=False)
 
 
-def count_between(trigger: Trigger, after: datetime, until: datetime, limit: int = MAX_ENUMERATED) -> Span | None:
-    """The slots of `(after, until]` as one span, None when there are none.
-
-    Intervals are counted arithmetically, however many there are; of cron slots at most `limit` are counted,
-    and then the span is `truncated`.
-    """
-    if isinstance(trigger, IntervalTrigger):
-        return _count_ticks(trigger, after, until)
-    found = slots_between(trigger, after, until, limit)
-    if not found.slots:
-        return None
-    return Span(first=found.slots[0], last=found.slots[-1], count=len(found.slots), truncated=found.truncated)
-
-
-def _count_ticks(trigger: IntervalTrigger, after: datetime, until: datetime) -> Span | None:
+def count_between(trigger: Trigger, after: datetime, until: datetime) -> Span | None:
+    """The slots of `(after, until]` as one span, None when there are none. Counted, not listed: ten years of seconds
+    cost as much as a minute of them."""
     first = next_slot(trigger, after)
-    last_moment = until if trigger.end_at is None else min(until, trigger.end_at)
-    if first is None or first > last_moment:
+    if isinstance(trigger, ManualTrigger) or first is None or first > until:
         return None
-    interval = timedelta(milliseconds=trigger.interval_ms)
-    more = (last_moment - first) // interval
-    return Span(first=first, last=first + more * interval, count=more + 1)
+    until = until if trigger.end_at is None else min(until, trigger.end_at)
+    if isinstance(trigger, IntervalTrigger):
+        interval = timedelta(milliseconds=trigger.interval_ms)
+        more = (until - first) // interval
+        return Span(first=first, last=first + more * interval, count=more + 1)
+    cron, zone = trigger.expression, trigger.timezone
+    last = last_fire(cron, zone, first, until) or first
+    return Span(first=first, last=last, count=1 + count_fires(cron, zone, first, last))
+
+
+def slot_at(trigger: Trigger, span: Span, place: int) -> datetime:
+    """The slot at that place, counted from 0, in a span of the trigger's slots."""
+    if isinstance(trigger, IntervalTrigger):
+        return span.first + place * timedelta(milliseconds=trigger.interval_ms)
+    if isinstance(trigger, ManualTrigger) or place == span.count - 1:
+        return span.last
+    seconds = range((span.last - span.first) // SECOND)  # cron slots are whole seconds
+    cron, zone = trigger.expression, trigger.timezone
+    found = bisect_left(seconds, place, key=lambda at: count_fires(cron, zone, span.first, span.first + at * SECOND))
+    return span.first + found * SECOND
 
 
 def _unbounded_slot(trigger: CronTrigger | IntervalTrigger, after: datetime) -> datetime | None:

@@ -70,7 +70,7 @@ class RoutineRun(models.Model):
         default=1, db_default=1, help_text="Attempts that count, this one included."
     )
     retry_of = models.ForeignKey(
-        "self", null=True, on_delete=models.SET_NULL, related_name="retries", db_index=False, db_constraint=False
+        "self", null=True, on_delete=models.DO_NOTHING, related_name="retries", db_index=False, db_constraint=False
     )
     chain = models.UUIDField(null=True, help_text="The chain's first run; NULL on that run itself.")
     idempotency_key = models.CharField(max_length=255)

@@ -34,7 +34,6 @@ class RoutineState(models.Model):
     failure_count = models.PositiveIntegerField(default=0, db_default=0, help_text="Chains FAILED in a row.")
     fence = models.BigIntegerField(default=0, db_default=0)
     fingerprint = models.CharField(max_length=16, default="", db_default="")
-    open_skip = models.UUIDField(null=True, help_text="The SKIPPED row that the next claim may extend.")
     release_policy = models.CharField(
         max_length=24,
         choices=choices_of(CatchUpPolicy),

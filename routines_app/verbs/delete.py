@@ -46,7 +46,7 @@ def _refuse_delete(routine: Routine) -> None:
         raise NotAllowed("status", routine.status, "only an ARCHIVED routine can be deleted: archive it first")
     active = RoutineRun.objects.using(ledger_alias()).filter(routine_id=routine.pk, status__in=sorted(ACTIVE))
     if active.exists():
-        raise NotAllowed("runs", routine.name, "it still has a run that is RUNNING: wait for it or cancel it")
+        raise NotAllowed("runs", routine.name, "it still has runs that have not ended: wait for them or cancel them")
 
 
 def _delete_batch(routine: Routine) -> int:

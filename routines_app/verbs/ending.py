@@ -8,7 +8,7 @@ from routines_app.coordination.wakeups import wake_beats
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import on_commit
 from routines_app.verbs.checking.lookup import RunRef, find_run
-from routines_app.verbs.editing import REASON, follow
+from routines_app.verbs.editing import ACTOR, REASON, follow
 from routines_app.verbs.held_rows import verb_transaction
 
 
@@ -27,7 +27,7 @@ def ending(run: RunRef, act: Callable[[RoutineRun], object]) -> RoutineRun:
 
 def who_and_why(what: str, reason: str, actor: str) -> str:
     """What the run's row tells about it: who and why, as far as they were given."""
-    reason, actor = REASON("reason", reason), str(actor or "")
+    reason, actor = REASON("reason", reason), ACTOR("actor", str(actor or ""))
     by = f"{what} by {actor}" if actor else what
     if reason:
         return f"{by}: {reason}"

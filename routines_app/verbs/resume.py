@@ -39,7 +39,8 @@ def _refuse_uncomputable(edit: Edit) -> None:
 
 
 def slots_to_release(routine: RoutineRef) -> Span | None:
-    """The slots that a resume would release now: what a person wants to see before choosing."""
-    found = find_routine(routine)
+    """The slots that a resume would release now: what a person wants to see before choosing. An instance counts as it
+    is: a page shows many, and has read them at once."""
+    found = routine if isinstance(routine, Routine) else find_routine(routine)
     state = getattr(found, "state", None)  # a plain insert may have left it out; the resume makes up for it
     return None if state is None else unfired(found, state, clock.now())

@@ -25,12 +25,12 @@ from routines_app.protocol.end.overlap import active_runs
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.publish import outbox
 from routines_app.protocol.record.events import tell
-from routines_app.verbs.checking import arguments
+from routines_app.verbs.checking import arguments, limits
 from routines_app.verbs.checking.lookup import RoutineRef, RunRef, find_run
 from routines_app.verbs.checking.rules import Text
 from routines_app.verbs.editing import ACTOR, editing, refuse_archived
 
-KEY = Text(longest=200, required=True)
+KEY = Text(longest=limits.LONGEST_KEY, required=True)
 _ANEW = "ask for a run with arguments that are typed anew"
 
 

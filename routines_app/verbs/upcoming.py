@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
-from zoneinfo import ZoneInfo
 
 from django.db.models import Case, Count, F, Q, QuerySet, When
 
-from routines_app.core.cron import next_fire, parse_cron
-from routines_app.core.cron_fields import Fields
+from routines_app.core.cron_count import count_fires
 from routines_app.core.errors import RoutineError
 from routines_app.core.triggers import INSTANT
 from routines_app.core.words import RoutineStatus, TriggerKind
@@ -19,7 +16,7 @@ from routines_app.models import Routine
 from routines_app.protocol.ledger.database import ledger_alias
 
 HOURS = 24
-HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
+HOUR = timedelta(hours=1)
 KEYS = ("trigger_kind", "cron", "timezone", "interval_ms", "starts", "ends")
 SCHEDULES = 200  # different schedules that are computed; of more, the commonest ones
 
@@ -67,45 +64,28 @@ def _scale(active: QuerySet[Routine], computed: int) -> float:
 
 
 def _cron_fires(cron: str, zone: str, after: datetime, stop: datetime) -> Iterator[tuple[datetime, float]]:
-    """How many fires each hour holds, from hour to hour on the wall: no need to visit each fire."""
-    try:
-        fields = parse_cron(cron).fields
-        fire = next_fire(cron, zone, after)
-    except RoutineError:  # a corrupt row is the beat's to park; this is a picture
-        return
-    while fire is not None and fire < stop:
-        wall = fire.astimezone(ZoneInfo(zone))
-        if wall.hour in fields.hours and wall.minute in fields.minutes:
-            yield from _wall_hour(fields, fire, wall, stop)
-            fire = next_fire(cron, zone, fire.replace(second=0) + (60 - wall.minute) * MINUTE - SECOND)
-        else:  # the clock skips what falls due now: that is one fire, however much it was
-            yield _hour(fire), 1
-            fire = next_fire(cron, zone, fire)
-
-
-def _wall_hour(fields: Fields, fire: datetime, wall: datetime, stop: datetime) -> Iterator[tuple[datetime, float]]:
-    """The fires from this one to the end of its hour on the wall; minutes and seconds tell how many.
-
-    That hour may lie in two hours of UTC: not all zones are whole hours apart.
-    """
-    minutes, seconds = fields.minutes, fields.seconds
-    stops_at = wall.minute - (fire.replace(second=0) - stop) // MINUTE  # the minute on the wall, rounded up
-    turns_at = wall.minute + 60 - fire.minute  # where the hour of UTC ends
-    own = bisect_left(minutes, wall.minute)
-    turn = max(own + 1, bisect_left(minutes, min(turns_at, stops_at)))
-    end = bisect_left(minutes, min(60, stops_at))
-    yield _hour(fire), (turn - own) * len(seconds) - bisect_left(seconds, wall.second)
-    if end > turn:
-        yield _hour(fire) + HOUR, (end - turn) * len(seconds)
+    """How many fires each hour holds, later than `after` and before `stop`: counted, not visited."""
+    for hour, begin, end in _hours(after, stop):
+        last = after if begin == after else begin - INSTANT  # a fire at the turn of two hours is the later one's
+        try:
+            yield hour, count_fires(cron, zone, last, end - INSTANT)
+        except RoutineError:  # a corrupt row is the beat's to park; this is a picture
+            return
 
 
 def _spread(interval_ms: int | None, after: datetime, stop: datetime) -> Iterator[tuple[datetime, float]]:
     """As many fires in each hour as its share of the time between the two."""
     each = 3_600_000 / (interval_ms or 3_600_000)
+    for hour, begin, end in _hours(after, stop):
+        yield hour, each * ((end - begin) / HOUR)
+
+
+def _hours(after: datetime, stop: datetime) -> Iterator[tuple[datetime, datetime, datetime]]:
+    """The hours of the time between the two, each with where it begins and ends in it."""
     while after < stop:
-        following = min(_hour(after) + HOUR, stop)
-        yield _hour(after), each * ((following - after) / HOUR)
-        after = following
+        end = min(_hour(after) + HOUR, stop)
+        yield _hour(after), after, end
+        after = end
 
 
 def _hour(at: datetime) -> datetime:

@@ -139,3 +139,16 @@ def test_the_button_is_not_there_for_others() -> None:
     make_routine()
     assert "<form" not in render(User.objects.create_user("eve"))
     assert "<form" not in render(AnonymousUser())
+
+
+@pytest.mark.parametrize("field", ["reason", "until", "release", "idempotency_key", "next"])
+def test_megabytes_are_refused_without_an_echo(login: Login, field: str) -> None:
+    """Nothing of them is read, and the answer says how much is taken."""
+    make_routine()
+    client = login("pause_routine", "run_routine")
+    for verb in ("run", "pause", "resume"):
+        response = client.post(f"/routines/{Routine.objects.get().pk}/{verb}/", {field: "x" * 1_800_000})
+        assert (response.status_code, response.json()["field"]) == (400, "request")
+        assert len(response.content) < 300
+    assert not RoutineRun.objects.exists()
+    assert Routine.objects.get().status == "ACTIVE"

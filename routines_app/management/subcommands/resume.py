@@ -27,6 +27,5 @@ class Command(Subcommand):
     def handle(self, *, routine: str, release: str, **_: Any) -> None:
         span = service.slots_to_release(routine)
         resumed = service.resume_routine(routine, release=release, actor=operator())
-        more = " or more" if span is not None and span.truncated else ""
-        slots = "no slots" if span is None else f"{span.count}{more} slots"
+        slots = "no slots" if span is None else f"{span.count} slots"
         self.say(f"{resumed.name} is active; {slots} of the pause released as {release}; {next_look(resumed)}")

@@ -67,8 +67,7 @@ class Decisions:
 
 def _can_be_copied(decided: Claimed) -> bool:
     """Nothing in it names a run or has to be told in the history."""
-    names_a_run = decided.stop or decided.cancel or decided.extend or decided.state.open_skip
-    return not (names_a_run or decided.replanned or decided.moved)
+    return not (decided.stop or decided.cancel or decided.replanned or decided.moved)
 
 
 def _copied(alike: Claimed, routine_id: int) -> Claimed:

@@ -22,15 +22,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from django.db import Error
-from django.db.models import F
 
 from routines_app.conf import get_settings
 from routines_app.coordination.envelope import Message
 from routines_app.core.admission import Publish, standing
-from routines_app.core.triggers import Span
 from routines_app.core.words import RoutineStatus, Source
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.claim.alike import Decisions
@@ -42,7 +39,6 @@ from routines_app.protocol.claim.set_aside import SetAside
 from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
 from routines_app.protocol.ledger.apart import each_apart
-from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.errors import Trouble, is_outage, retrying_conflicts, trouble_of
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
 from routines_app.protocol.plan.park import park_unreadable
@@ -233,9 +229,6 @@ def _write(claims: list[tuple[DueRow, Claimed]], report: ClaimReport) -> list[Cl
                 _count(row, run, report)
                 if not run.is_pending:
                     ended.append(_ended_run(row, run))
-        if claimed.extend is not None and claimed.extended_row is not None:
-            following = claimed.runs[0].scheduled_for if claimed.runs else claimed.state.next_slot
-            _extend(claimed.extended_row, claimed.extend, following)
     write_states([claimed.state for _, claimed in claims])
     if ended:
         tell(ended)
@@ -258,10 +251,3 @@ def _count(row: DueRow, run: NewRun, report: ClaimReport) -> None:
 def _ended_run(row: DueRow, run: NewRun) -> RoutineRun:
     """The row as receivers of the signals see it, without reading it back."""
     return RoutineRun(**run._asdict(), routine=Routine(pk=row.routine_id, name=row.name, task=row.task))
-
-
-def _extend(run_id: UUID, span: Span, next_slot: datetime | None) -> None:
-    """The slots belong to a SKIPPED row that an earlier claim began."""
-    RoutineRun.objects.using(ledger_alias()).filter(id=run_id).update(
-        scheduled_until=span.last, occurrences=F("occurrences") + span.count, next_planned_for=next_slot
-    )

@@ -50,8 +50,6 @@ class Claimed(NamedTuple):
     runs: tuple[NewRun, ...] = ()
     stop: tuple[UUID, ...] = ()
     cancel: tuple[UUID, ...] = ()
-    extend: Span | None = None
-    extended_row: UUID | None = None
     replanned: bool = False
     moved: bool = False
     """The plan has moved and no row says so: a catch-up has ended, and failures or a hint count from then on."""
@@ -134,8 +132,7 @@ def _waiting_for_its_turn(row: DueRow) -> Claimed:
 
 
 def _fired(row: DueRow, firing: Firing, active: list[ActiveRun], now: datetime) -> Claimed:
-    skipped, extend = _split_extension(row, firing)
-    runs = [skipped_run(row, skip, now) for skip in skipped]
+    runs = [skipped_run(row, skip, now) for skip in firing.skipped]
     admission = _Admission(row, active, now)
     runs += [admission.admit(new_run(row, fire)) for fire in firing.fire]
     runs = _superseded_by_newest(row, runs, now)
@@ -143,13 +140,11 @@ def _fired(row: DueRow, firing: Firing, active: list[ActiveRun], now: datetime) 
     following = [*(run.scheduled_for for run in runs), firing.next_slot][1:]  # without rows, nothing follows one
     runs = [run._replace(next_planned_for=slot) for run, slot in zip(runs, following, strict=True)]
     return Claimed(
-        state=_moved_state(row, firing, runs),
+        state=_moved_state(row, firing),
         runs=tuple(runs),
         stop=tuple(admission.stop),
         cancel=tuple(admission.cancel),
-        extend=extend,
-        extended_row=row.open_skip if extend is not None else None,
-        moved=not runs and extend is None and firing.next_slot != row.next_slot,
+        moved=not runs and firing.next_slot != row.next_slot,
     )
 
 
@@ -207,18 +202,7 @@ def _superseded_by_newest(row: DueRow, runs: list[NewRun], now: datetime) -> lis
     return [run.ended(RunStatus.CANCELLED, Reason.REPLACED, now) if run.id in older else run for run in runs]
 
 
-def _split_extension(row: DueRow, firing: Firing) -> tuple[list[Skipped], Span | None]:
-    """Misfires that continue a row which an earlier, unfinished claim began extend that row."""
-    skipped = list(firing.skipped)
-    if row.open_skip is None:
-        return skipped, None
-    for at, skip in enumerate(skipped):
-        if skip.reason == Reason.MISFIRE:
-            return skipped[:at] + skipped[at + 1 :], skip.span
-    return skipped, None
-
-
-def _moved_state(row: DueRow, firing: Firing, runs: list[NewRun]) -> NewState:
+def _moved_state(row: DueRow, firing: Firing) -> NewState:
     released = row.release_until is not None and (firing.next_slot is None or firing.next_slot > row.release_until)
     return _state_of(row)._replace(
         last_slot=firing.last_slot,
@@ -226,17 +210,9 @@ def _moved_state(row: DueRow, firing: Firing, runs: list[NewRun]) -> NewState:
         next_run_at=firing.next_run_at,
         next_source=firing.source.value,
         hint_next_at=None if firing.uses_up_oneshot else row.hint_next_at,
-        open_skip=_open_skip(row, firing, runs),
         release_policy="" if released else row.release_policy,
         release_until=None if released else row.release_until,
     )
-
-
-def _open_skip(row: DueRow, firing: Firing, runs: list[NewRun]) -> UUID | None:
-    if not firing.unfinished:
-        return None
-    begun = next((run.id for run in runs if run.status == RunStatus.SKIPPED and run.reason != Reason.OVERLAP), None)
-    return row.open_skip or begun
 
 
 def _state_of(row: DueRow) -> NewState:

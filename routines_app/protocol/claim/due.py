@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from django.db import DataError, connections
 from django.db.models import QuerySet
@@ -57,7 +56,6 @@ class DueRow(NamedTuple):
     hint_expires_at: datetime | None
     failure_count: int
     fingerprint: str
-    open_skip: UUID | None
     release_policy: str
     release_until: datetime | None
     name: str
@@ -99,7 +97,6 @@ class NewState(NamedTuple):
     next_source: str
     hint_next_at: datetime | None
     fingerprint: str
-    open_skip: UUID | None
     release_policy: str
     release_until: datetime | None
 

@@ -6,14 +6,13 @@ SET last_slot = moved.last_slot,
     next_source = moved.next_source,
     hint_next_at = moved.hint_next_at,
     fingerprint = moved.fingerprint,
-    open_skip = moved.open_skip,
     release_policy = moved.release_policy,
     release_until = moved.release_until
 FROM unnest(
     %s::bigint[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::text[], %s::timestamptz[],
-    %s::text[], %s::uuid[], %s::text[], %s::timestamptz[]
+    %s::text[], %s::text[], %s::timestamptz[]
 ) AS moved (
     routine_id, last_slot, next_slot, next_run_at, next_source, hint_next_at,
-    fingerprint, open_skip, release_policy, release_until
+    fingerprint, release_policy, release_until
 )
 WHERE state.routine_id = moved.routine_id

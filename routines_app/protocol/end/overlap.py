@@ -65,8 +65,10 @@ def request_stop(run_ids: Collection[UUID], reason: Reason, now: datetime) -> in
     return update_locked(lock_runs(running, run_ids), stop_requested_at=now, stop_reason=reason)
 
 
-def cancel_pending(run_ids: Collection[UUID], reason: Reason, now: datetime) -> int:
-    """End PENDING runs that have not started; one that starts at the same moment wins and is left alone."""
+def cancel_pending(run_ids: Collection[UUID], reason: Reason, now: datetime) -> list[UUID]:
+    """End PENDING runs that have not started; which. One that starts at the same moment wins and is left alone."""
     pending = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.PENDING)
     ended = {"status": RunStatus.CANCELLED, "reason": reason, "completed_at": now, "publish_after": None}
-    return update_locked(lock_runs(pending, run_ids), **ended)
+    ids = lock_runs(pending, run_ids)
+    update_locked(ids, **ended)
+    return ids

@@ -15,7 +15,7 @@ from routines_app.models import RoutineRun
 from routines_app.protocol.end.catch_up import continue_catch_up
 from routines_app.protocol.end.overlap import cancel_pending
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.locks import update_if
+from routines_app.protocol.ledger.locks import update_locked
 from routines_app.protocol.record.events import tell
 
 
@@ -27,14 +27,13 @@ def end_pending(routine_id: int, run_ids: Collection[UUID], reason: Reason, now:
     if not ended:
         return 0
     if said:
-        update_if(runs.filter(status=RunStatus.CANCELLED, completed_at=now), pending, error=said)
+        update_locked(ended, error=said)
     continue_catch_up([routine_id], now)
-    tell(runs.filter(id__in=pending, status=RunStatus.CANCELLED, completed_at=now).select_related("routine"))
-    return ended
+    tell(runs.filter(id__in=ended).select_related("routine"))
+    return len(ended)
 
 
 def replace_pending(run_ids: Collection[UUID], now: datetime) -> None:
     """Cancel what waits because a newer run takes its place. The states are locked, and moved on by the caller."""
-    if cancel_pending(run_ids, Reason.REPLACED, now):
-        runs = RoutineRun.objects.using(ledger_alias()).filter(id__in=run_ids, completed_at=now)
-        tell(runs.filter(status=RunStatus.CANCELLED).select_related("routine"))
+    if ended := cancel_pending(run_ids, Reason.REPLACED, now):
+        tell(RoutineRun.objects.using(ledger_alias()).filter(id__in=ended).select_related("routine"))

@@ -7,7 +7,7 @@ pause ends, the slots since then are released in one of three ways:
 * LAST, ALL: they are treated like missed slots. The state remembers `release_policy` and `release_until`, and the
   claim accounts for the slots up to that moment by that policy, with no grace, before it follows the routine's own.
 
-A cron schedule with more slots than can be counted at once is released as SKIP by the claim, piece by piece, in the
+The moment of a hint that the pause kept back has a row of its own; the slots after it are released by the claim in the
 same way. Runs that were held because of the pause may go on.
 """
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from routines_app.core.triggers import INSTANT
-from routines_app.core.words import BASELINES, CatchUpPolicy, Reason, RoutineStatus
+from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus
 from routines_app.models import ChangeKind, Routine, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.held import release_held_runs
@@ -58,16 +58,14 @@ def _release_slots(
     routine: Routine, state: RoutineState, ended_at: datetime, now: datetime, release: CatchUpPolicy
 ) -> None:
     if release is CatchUpPolicy.SKIP:
-        written = skip_unfired(routine, state, ended_at, Reason.PAUSED, now)
-        # Only slots of the schedule itself go on in the same row; the moment of a hint stands alone.
-        state.open_skip = written[-1].pk if written and written[-1].source in BASELINES else None
+        skip_unfired(routine, state, ended_at, Reason.PAUSED, now)
     if state.next_slot is not None and state.next_slot <= ended_at:
         state.release_policy, state.release_until = release, ended_at
         state.next_run_at, state.next_source = now, source_of(routine, state)
         return
     if state.next_slot is not None and state.next_slot <= now:
         # The end of the pause is seen late, and a slot after it is due by now: it stays due, and the claim fires it.
-        state.next_run_at, state.next_source, state.open_skip = now, source_of(routine, state), None
+        state.next_run_at, state.next_source = now, source_of(routine, state)
         return
     skip_passed_over(routine, state, ended_at)
     plan_slots(routine, state, ended_at)

@@ -147,7 +147,7 @@ def fault_of(routine: Schedule, state: ScheduleState, now: datetime) -> Exceptio
 def plan_slots(routine: Routine, state: RoutineState, now: datetime) -> None:
     """Plan the slots from now on, also those of a routine that is not ACTIVE and will not be looked at for them."""
     replan(awake(routine), state, now)
-    state.release_policy, state.release_until, state.open_skip = "", None, None
+    state.release_policy, state.release_until = "", None
     if routine.status != RoutineStatus.ACTIVE:
         replan(routine, state, now)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from datetime import datetime
 
 from routines_app.core.catch_up import CatchUp
@@ -39,13 +38,12 @@ def baseline_source(routine: Routine) -> Source:
 
 
 def unfired(routine: Routine, state: RoutineState, until: datetime) -> Span | None:
-    """The slots up to `until` that nobody has fired or skipped; `truncated` when there are too many to count."""
+    """The slots up to `until` that nobody has fired or skipped."""
     firing = _left_over(routine, state, until)
     spans = [] if firing is None else _spans(firing)
-    if firing is None or not spans:
+    if not spans:
         return None
-    count = sum(span.count for span in spans)
-    return Span(first=spans[0].first, last=spans[-1].last, count=count, truncated=firing.unfinished)
+    return Span(first=spans[0].first, last=spans[-1].last, count=sum(span.count for span in spans))
 
 
 def skip_unfired(
@@ -53,8 +51,8 @@ def skip_unfired(
 ) -> list[RoutineRun]:
     """Write the unfired slots up to `until` as SKIPPED and move the state past them; the caller saves the state.
 
-    Call it with the state locked. Of a cron schedule it takes as many slots as a claim would; when there are more,
-    `state.next_slot` is still not later than `until` afterwards.
+    Call it with the state locked. The moment of a hint stands alone: when slots follow it, `state.next_slot` is still
+    not later than `until` afterwards.
     """
     firing = _left_over(routine, state, until)
     if firing is None:
@@ -83,19 +81,11 @@ def skip_passed_over(routine: Routine, state: RoutineState, now: datetime) -> li
     trigger = plan_state(routine, state).trigger
     if not isinstance(trigger, CronTrigger) or state.last_slot is None:
         return []
-    span = _count_all(trigger, state.last_slot, now)
+    span = count_between(trigger, state.last_slot, now)
     if span is None:
         return []
     state.last_slot = span.last
     return _write(routine, state, [span], Reason.SUPERSEDED, now)
-
-
-def _count_all(trigger: CronTrigger, after: datetime, until: datetime) -> Span | None:
-    """However many there are: nobody comes back for the rest once the plan has moved on."""
-    whole = count_between(trigger, after, until)
-    while whole is not None and whole.truncated and (more := count_between(trigger, whole.last, until)):
-        whole = replace(more, first=whole.first, count=whole.count + more.count)
-    return whole
 
 
 def skip_planned(routine: Routine, state: RoutineState, until: datetime, reason: Reason, now: datetime) -> None:

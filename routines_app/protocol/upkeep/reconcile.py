@@ -28,6 +28,7 @@ from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.plan.held import HELD_BY_STATUS
 from routines_app.protocol.upkeep import nodes, orphans, prune
+from routines_app.protocol.upkeep.archived import cancel_archived
 from routines_app.protocol.upkeep.locked import tell_locked
 from routines_app.protocol.upkeep.lost_messages import republish_lost
 from routines_app.protocol.upkeep.unplanned import cancel_unreadable, park_unplanned
@@ -70,6 +71,7 @@ def reconcile_once(now: datetime, observer: orphans.Observer, monotonic: float) 
         report.told = _apart("told", lambda: tell_untold(now))
         report.parked = _apart("parked", lambda: park_unplanned(now))
         report.cancelled = _apart("cancelled", lambda: cancel_unreadable(now))
+        report.cancelled += _apart("archived", lambda: cancel_archived(now))
         report.gone_nodes = _apart("gone_nodes", lambda: nodes.forget_gone(now))
         report.pruned = _apart("pruned", lambda: _sweep.once(now) or 0)
         _apart("locked", lambda: tell_locked(now))

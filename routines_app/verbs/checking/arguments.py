@@ -8,6 +8,7 @@ from typing import Any
 from routines_app.conf import get_settings
 from routines_app.core.errors import InvalidValue
 from routines_app.masks import MASK, entries
+from routines_app.verbs.checking import limits
 from routines_app.verbs.checking.rules import is_storable
 
 MAX_NESTING = 50  # deeper than any real argument; keeps encoders away from their recursion limit
@@ -26,6 +27,11 @@ def named(field: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise InvalidValue(field, value, "give a dictionary with text keys")
     return _stored(field, value)  # type: ignore[no-any-return]
+
+
+def longest_json() -> int:
+    """How many characters of JSON may be typed for arguments; what is stored of them is bounded more strictly."""
+    return get_settings().max_arguments_bytes * limits.JSON_PER_BYTE
 
 
 def _stored(field: str, value: Any) -> Any:

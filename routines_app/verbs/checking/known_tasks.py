@@ -10,6 +10,7 @@ from celery import Celery
 from celery.app import app_or_default
 
 from routines_app.core.errors import InvalidValue, UnknownTask
+from routines_app.verbs.checking import limits
 
 OWN_PREFIX = "routines_app."
 MAX_SHOWN = 5
@@ -32,6 +33,10 @@ def known_task(field: str, value: Any) -> str:
     """The name of a registered task."""
     if not isinstance(value, str):
         value = _name_of(field, value)
+    if len(value) > limits.LONGEST_TASK:
+        raise InvalidValue(
+            field, value, f"give the registered name of a Celery task, at most {limits.LONGEST_TASK} characters"
+        )
     names = registered_tasks()
     if value in names:
         return str(value)

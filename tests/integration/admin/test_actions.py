@@ -12,6 +12,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from routines_app import service
+from routines_app.admin import actions
 from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChange
 from routines_app.protocol.ledger import clock
 from tests.browser.scenes import make_routine
@@ -210,8 +211,11 @@ def confirm(client: Client, page: Any, address: str, **typed: str) -> Any:
     return client.post(address, data | typed, follow=True)
 
 
-def test_a_confirmation_stays_small_however_many_were_chosen(operator: Client, settings: Settings) -> None:
+def test_a_confirmation_stays_small_however_many_were_chosen(
+    operator: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Django accepts a limited number of fields: the chosen ones are one of them."""
+    monkeypatch.setattr(actions, "SECONDS", 60.0)
     routines = [make_routine(f"r{number}") for number in range(30)]
     page = act(operator, "pause", *routines)
     settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 10
@@ -239,3 +243,21 @@ def test_a_forged_choice_is_nothing(operator: Client) -> None:
     response = act(operator, "archive", routine, confirmed="1", routines="abc,,-1," + "9" * 5_000)
     assert response.status_code == 200
     assert Routine.objects.get().status == "ACTIVE"
+
+
+@pytest.mark.parametrize(("action", "status"), [("pause", "PAUSED"), ("reset", "ACTIVE")], ids=["asks", "acts"])
+def test_an_action_that_takes_long_asks_to_go_on(
+    operator: Client, monkeypatch: pytest.MonkeyPatch, action: str, status: str
+) -> None:
+    """A request does what it has time for, and the page holds what is left; whoever confirms goes on with those."""
+    monkeypatch.setattr(actions, "SECONDS", -1.0)
+    before = "ACTIVE" if action == "pause" else "PARKED"
+    routines = [make_routine(name, status=before) for name in "abc"]
+    page = act(operator, action, *routines, confirmed="1", reason="deploy")
+    for left in (2, 1):
+        assert told(page)[1] == f"{left} routines are left: confirm to go on with them."
+        assert Routine.objects.filter(status=status).count() == 3 - left
+        assert len(page.context["routines"]) == left
+        page = confirm(operator, page, list_url(), reason="deploy")
+    assert Routine.objects.filter(status=status).count() == 3
+    assert len(told(page)) == 1

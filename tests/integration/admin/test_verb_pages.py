@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from django.test import Client
 from django.urls import reverse
 
 from routines_app import service
-from routines_app.models import RoutineState
-from tests.browser.scenes import make_routine
+from routines_app.admin import verb_buttons
+from routines_app.models import RoutineRun, RoutineState
+from routines_app.protocol.ledger import clock
+from routines_app.verbs import delete
+from tests.browser.scenes import ended, make_routine
 from tests.integration.admin.pages import told, verb_url
 
 
@@ -39,3 +43,18 @@ def test_a_paused_routine_without_a_state_can_be_resumed(operator: Client) -> No
     assert operator.get(verb_url(routine, "resume")).context["releases"][0].count == "0"
     operator.post(verb_url(routine, "resume"), {"release": "SKIP"})
     assert RoutineState.objects.get().next_run_at is not None
+
+
+def test_a_long_history_is_deleted_in_several_requests(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each deletes what it has time for and says that there is more; the last one takes the routine."""
+    monkeypatch.setattr(verb_buttons, "SECONDS", -1.0)
+    monkeypatch.setattr(delete, "DELETE_BATCH", 2)
+    routine = make_routine(status="ARCHIVED")
+    for _ in range(3):
+        ended(routine, clock.now())
+    said = [told(operator.post(verb_url(routine, "delete"), follow=True))[0] for _ in range(2)]
+    assert said == [
+        f"Deleted {number} runs of nightly-report, and it has more: delete it again to go on." for number in (2, 1)
+    ]
+    assert told(operator.post(verb_url(routine, "delete"), follow=True)) == ["Deleted nightly-report with its runs."]
+    assert not RoutineRun.objects.exists()

@@ -45,3 +45,15 @@ def test_archiving_a_paused_routine_ends_the_pause_too(make: Make, time: Time) -
     service.archive_routine(routine)
     run = RoutineRun.objects.get()
     assert (run.reason, run.occurrences, routine.paused_until) == (Reason.PAUSED, 3, None)
+
+
+def test_archiving_after_ten_years_of_seconds_counts_them_at_once(make: Make, time: Time) -> None:
+    """Paused for so long, or with no beat at all: one row stands for all of them, and the lock is held for no time."""
+    paused, unfired = make("paused", cron="* * * * * *"), make("unfired", cron="* * * * * *")
+    service.pause_routine(paused)
+    time.pass_by(days=3_650)
+    for routine, reason in ((paused, Reason.PAUSED), (unfired, Reason.ARCHIVED)):
+        service.archive_routine(routine)
+        run = RoutineRun.objects.get(routine=routine)
+        assert (run.status, run.reason, run.occurrences) == (RunStatus.SKIPPED, reason, 3_650 * 86_400)
+        assert (run.scheduled_until, run.next_planned_for) == (time.now, time.now + timedelta(seconds=1))

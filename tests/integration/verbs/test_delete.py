@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from routines_app import service
 from routines_app.models import ChangeKind, Routine, RoutineRun, RunLog, ScheduleChange
@@ -41,6 +43,16 @@ def test_a_routine_with_a_running_run_is_not_deleted(make: Make) -> None:
     routine = make()
     running_run(routine)
     service.archive_routine(routine)
-    with pytest.raises(service.NotAllowed, match="still has a run"):
+    with pytest.raises(service.NotAllowed, match="still has runs"):
         service.delete_routine(routine)
     assert RoutineRun.objects.count() == 1
+
+
+def test_deleting_does_not_look_through_all_runs_for_retries(make: Make) -> None:
+    """No index leads from a run to its retries: with a million runs each batch would read all of them."""
+    routine = make()
+    waiting_run(routine, 1)
+    service.archive_routine(routine)
+    with CaptureQueriesContext(connection) as captured:
+        service.delete_routine(routine)
+    assert not [query["sql"] for query in captured if "retry_of_id" in query["sql"].partition("WHERE")[2]]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from routines_app import service, signals
-from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus, RunStatus, RunTrigger
+from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState, ScheduleChange
 from routines_app.protocol.claim.claim import claim_due
 from tests.integration.conftest import MONDAY, Time
@@ -167,16 +167,18 @@ def test_a_beat_ends_a_pause_whose_time_is_over(make: Make, time: Time) -> None:
     assert kinds == [ChangeKind.CREATED, ChangeKind.PAUSED, ChangeKind.RESUMED]
 
 
-def test_a_long_pause_of_a_fine_cron_is_released_piece_by_piece(make: Make, time: Time) -> None:
-    """More slots than one look counts: the claims go on with the same row until the pause is accounted for."""
-    routine = make(cron="* * * * *")
+def test_a_long_pause_of_a_fine_cron_is_released_at_once(make: Make, time: Time) -> None:
+    """Every second for ten years: one row, one look, and the next slot is the next second."""
+    routine = make(cron="* * * * * *")
     service.pause_routine(routine)
-    time.pass_by(days=20)
+    time.pass_by(days=3_650)
+    span = service.slots_to_release(routine)
+    assert span is not None
+    assert span.count == 3_650 * 86_400
     service.resume_routine(routine)
-    assert RoutineState.objects.get().release_policy == CatchUpPolicy.SKIP
-    for _ in range(3):
-        claim_due(time.now)
     run = RoutineRun.objects.get()
-    assert (run.reason, run.occurrences) == (Reason.PAUSED, 20 * 24 * 60)
-    assert run.scheduled_until == TEN + timedelta(days=20)
-    assert RoutineState.objects.get().next_slot == TEN + timedelta(days=20, minutes=1)
+    assert (run.reason, run.occurrences) == (Reason.PAUSED, 3_650 * 86_400)
+    assert run.scheduled_until == time.now
+    state = RoutineState.objects.get()
+    assert state.next_slot == run.next_planned_for == time.now + timedelta(seconds=1)
+    assert (state.release_policy, state.release_until) == ("", None)

@@ -152,3 +152,17 @@ def test_a_rename_to_a_taken_name_is_refused(make: Make) -> None:
         service.update_routine(two, name="one")
     service.update_routine(two, name="three")
     assert set(Routine.objects.values_list("name", flat=True)) == {"one", "three"}
+
+
+def test_an_edit_after_ten_years_of_seconds_counts_them_at_once(make: Make, time: Time) -> None:
+    """One row stands for all that the pause kept back, and the new schedule goes on from now."""
+    routine = make(cron="* * * * * *", timezone="America/New_York")
+    service.pause_routine(routine)
+    time.pass_by(days=3_650)
+    service.update_routine(routine, cron="0 * * * *")
+    run = RoutineRun.objects.get()
+    assert (run.status, run.reason, run.occurrences) == (RunStatus.SKIPPED, Reason.PAUSED, 3_650 * 86_400)
+    assert run.scheduled_until == time.now
+    state = RoutineState.objects.get()
+    assert state.last_slot == time.now
+    assert state.next_slot == time.now.replace(minute=0, second=0) + timedelta(hours=1)

@@ -53,7 +53,6 @@ def test_skip_writes_the_missed_slots_off_and_fires_the_fresh(trigger: Trigger) 
     assert fires(done) == [(8, False), (9, False), (10, False)]
     assert done.next_slot == NOON + 11 * MINUTE
     assert not done.sequential
-    assert not done.unfinished
 
 
 @BOTH
@@ -68,9 +67,7 @@ def test_last_runs_the_newest_missed_slot_too(trigger: Trigger) -> None:
 def test_all_runs_the_oldest_missed_slot_alone(trigger: Trigger) -> None:
     """One at a time: what follows waits for its chain to end."""
     done = account(trigger, first=NOON, now=NOW, rule=rule(CatchUpPolicy.ALL))
-    assert done == Accounting(
-        fire=(Fire(slot=NOON, missed=True),), next_slot=NOON + MINUTE, sequential=True, unfinished=False
-    )
+    assert done == Accounting(fire=(Fire(slot=NOON, missed=True),), next_slot=NOON + MINUTE, sequential=True)
 
 
 @BOTH
@@ -135,41 +132,44 @@ def test_a_first_slot_off_the_grid_is_accounted_for() -> None:
         assert kept.next_slot == NOON + MINUTE
 
 
-def test_a_year_of_missed_seconds_is_accounted_for_at_once() -> None:
-    """Intervals are counted, never listed, whatever the policy."""
-    trigger = IntervalTrigger(interval_ms=1_000, anchor=NOON)
-    now = NOON + timedelta(days=365)
-    for policy, limit in ((CatchUpPolicy.SKIP, None), (CatchUpPolicy.LAST, None), (CatchUpPolicy.ALL, 5)):
-        done = account(trigger, first=NOON, now=now, rule=CatchUp(policy=policy, grace_ms=0, limit=limit))
-        kept = {CatchUpPolicy.SKIP: 0, CatchUpPolicy.LAST: 1, CatchUpPolicy.ALL: 5}[policy]
-        assert done.skipped is not None
-        assert done.skipped.count == 365 * 86_400 - kept
-        assert not done.unfinished
+SECONDLY = [
+    CronTrigger(expression="* * * * * *", timezone="Europe/Berlin"),
+    IntervalTrigger(interval_ms=1_000, anchor=NOON),
+]
 
 
-@pytest.mark.parametrize("policy", [CatchUpPolicy.SKIP, CatchUpPolicy.LAST])
-def test_a_long_outage_of_a_cron_routine_is_accounted_for_in_pieces(policy: CatchUpPolicy) -> None:
-    """A claim looks at ten thousand missed slots, writes them off and says that it is not finished."""
-    now = NOON + timedelta(days=8)
-    piece = account(MINUTELY, first=NOON, now=now, rule=rule(policy))
-    assert piece.unfinished
-    assert piece.fire == ()
-    assert piece.skipped is not None
-    assert piece.skipped.count == 10_000
-    assert piece.next_slot == piece.skipped.last + MINUTE
+@pytest.mark.parametrize("trigger", SECONDLY)
+@pytest.mark.parametrize(
+    ("policy", "limit", "kept"),
+    [
+        (CatchUpPolicy.SKIP, None, 0),
+        (CatchUpPolicy.LAST, None, 1),
+        (CatchUpPolicy.ALL, 5, 5),
+        (CatchUpPolicy.ALL, 1_000_000, 1_000_000),
+    ],
+)
+def test_ten_years_of_missed_seconds_are_accounted_for_at_once(
+    trigger: Trigger, policy: CatchUpPolicy, limit: int | None, kept: int
+) -> None:
+    """Slots are counted, never listed, whatever the policy, by cron as by interval."""
+    now = NOON + timedelta(days=3_650)
+    done = account(trigger, first=NOON, now=now, rule=CatchUp(policy=policy, grace_ms=0, limit=limit))
+    missed = 3_650 * 86_400
+    last = NOON + timedelta(seconds=missed - kept - 1)
+    assert done.skipped == Span(first=NOON, last=last, count=missed - kept)
+    if kept:
+        assert done.fire[0] == Fire(slot=last + timedelta(seconds=1), missed=True)
 
 
-def test_all_without_limits_looks_at_one_slot_however_long_the_outage(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The oldest slot is known; the others can wait until its chain has ended."""
-    asked: list[int] = []
-
-    def counting(trigger: Trigger, after: datetime, until: datetime, limit: int) -> object:
-        asked.append(limit)
-        return slots_between(trigger, after, until, limit)
-
-    monkeypatch.setattr(catch_up, "slots_between", counting)
-    account(MINUTELY, first=NOON, now=NOON + timedelta(days=800), rule=rule(CatchUpPolicy.ALL))
-    assert asked == [0]
+@pytest.mark.parametrize("trigger", SECONDLY)
+def test_a_window_is_found_in_ten_years_of_seconds(trigger: Trigger) -> None:
+    """What is older than the window is counted, the oldest within it runs."""
+    now = NOON + timedelta(days=3_650)
+    rule = CatchUp(policy=CatchUpPolicy.ALL, grace_ms=0, window_ms=3_600_000)
+    done = account(trigger, first=NOON, now=now, rule=rule)
+    assert done.fire == (Fire(slot=now - timedelta(hours=1), missed=True),)
+    assert done.skipped is not None
+    assert done.skipped.count == 3_650 * 86_400 - 3_600
 
 
 cron_every = st.sampled_from(["* * * * *", "*/15 * * * *", "30 2 * * *", "0,30 1-3 * * *", "*/20 */2 * * *"])

@@ -50,6 +50,8 @@ def test_each_way_of_writing_a_duration_gives_its_milliseconds(written: int | st
         "5 s s",
         "1y",
         "9" * 5000 + "s",
+        "1s" * 33,
+        " " * 65,
         None,
         True,
         [],
@@ -87,3 +89,15 @@ def test_a_duration_is_shown_in_its_largest_units(ms: int, text: str) -> None:
 def test_what_is_shown_can_be_read_back(ms: int) -> None:
     """A shown duration pasted into a form means the same again."""
     assert parse_duration(format_duration(ms)) == ms
+
+
+def test_megabytes_are_refused_unread() -> None:
+    """A pattern over 2.4 MB took ten seconds; the length alone tells that this is no duration."""
+
+    class Unread(str):
+        def strip(self, *_: object) -> str:
+            raise AssertionError("it was read")
+
+    with pytest.raises(InvalidValue, match="at most 64 characters") as caught:
+        parse_duration(Unread("1s" * 1_200_000))
+    assert len(str(caught.value)) < 500

@@ -63,7 +63,7 @@ def test_an_interval_never_drifts(trigger: IntervalTrigger, steps: int) -> None:
 def test_counting_agrees_with_listing(
     trigger: CronTrigger | IntervalTrigger, after: datetime, length: timedelta
 ) -> None:
-    """The arithmetic of intervals and the enumeration give the same span."""
+    """The arithmetic and the enumeration give the same span."""
     listed = slots_between(trigger, after, after + length, limit=3_000)
     assume(not listed.truncated)
     counted = count_between(trigger, after, after + length)
@@ -111,8 +111,6 @@ def test_a_long_list_says_that_it_is_cut() -> None:
     cut = slots_between(trigger, NOON, NOON + HOUR, limit=2)
     assert cut.truncated
     assert cut.slots == (NOON + timedelta(minutes=1), NOON + timedelta(minutes=2))
-    counted = count_between(trigger, NOON, NOON + HOUR, limit=2)
-    assert counted == Span(first=cut.slots[0], last=cut.slots[1], count=2, truncated=True)
     assert not slots_between(trigger, NOON, NOON + HOUR, limit=60).truncated
 
 

@@ -154,3 +154,18 @@ def test_a_routine_created_behind_the_services_back_gets_a_plan():
     assert replan_forgotten() == (1, 0)
     assert RoutineState.objects.get().next_run_at is not None
     assert replan_forgotten() == (0, 0)
+
+
+def test_ten_years_of_missed_seconds_are_one_row_of_one_claim():
+    """A cron by the second that no beat has looked at: what is within the grace fires, the rest is counted."""
+    service.create_routine("tick", task=TASK, cron="* * * * * *", misfire_grace_ms=2_000)
+    before = rewind("tick", days=3_650)
+    now = before.next_slot + timedelta(days=3_650)
+
+    report = claim_due(now)
+
+    skipped, *fired = RoutineRun.objects.order_by("scheduled_for")
+    assert (skipped.reason, skipped.occurrences) == ("misfire", 3_650 * 86_400 - 2)
+    assert skipped.scheduled_until + timedelta(seconds=1) == skipped.next_planned_for == fired[0].scheduled_for
+    assert [run.scheduled_for for run in fired] == [now - timedelta(seconds=ago) for ago in (2, 1, 0)]
+    assert (report.left, RoutineState.objects.get().next_slot) == (False, now + timedelta(seconds=1))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from routines_app.models import Pool, Routine, new_run_id
+from routines_app.models import Pool, Routine
 from routines_app.protocol.claim import due
 from routines_app.protocol.claim.due import DueRow, NewState, take_due, write_states
 from tests.integration.protocol.conformance.rows import MOMENT, ODD_TEXT, SECOND, make_routine, state_columns
@@ -82,7 +82,6 @@ def every_state_value() -> dict[str, Any]:
         "hint_expires_at": MOMENT + 8 * SECOND,
         "failure_count": 3,
         "fingerprint": "0123456789abcdef",
-        "open_skip": new_run_id(),
         "release_policy": "ALL",
         "release_until": MOMENT + 9 * SECOND,
     }
@@ -122,7 +121,6 @@ NO_STATE_VALUE = {
     "hint_expires_at": None,
     "failure_count": 0,
     "fingerprint": "",
-    "open_skip": None,
     "release_policy": "",
     "release_until": None,
 }
@@ -175,7 +173,6 @@ def test_every_column_of_a_new_state_is_written() -> None:
         "next_source": "clamped-max",
         "hint_next_at": MOMENT + 4 * SECOND,
         "fingerprint": 'a"b\\c,{}NULL',
-        "open_skip": new_run_id(),
         "release_policy": "LAST",
         "release_until": MOMENT + 5 * SECOND,
     }
@@ -186,7 +183,6 @@ def test_every_column_of_a_new_state_is_written() -> None:
         "next_source": "ended",
         "hint_next_at": None,
         "fingerprint": "",
-        "open_skip": None,
         "release_policy": "",
         "release_until": None,
     }

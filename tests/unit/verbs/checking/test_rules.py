@@ -127,3 +127,12 @@ def test_an_unknown_task_that_resembles_nothing_lists_what_there_is() -> None:
     """The message is for a person who does not know the names."""
     with pytest.raises(UnknownTask, match=r"registered: .*tests\.acceptance\.tasks\."):
         known_task("task", "qqqqqqqq")
+
+
+def test_names_of_megabytes_are_refused_without_looking_for_close_ones() -> None:
+    """Comparing them with every name there is would take seconds, and the error shows their beginning only."""
+    for refuse in (known_task, rules.timezone, rules.cron):
+        with pytest.raises(InvalidValue) as caught:
+            refuse("field", "x/" * 900_000)
+        assert caught.value.field == "field"
+        assert len(str(caught.value)) < 500

@@ -1,0 +1,55 @@
+"""What a request may bring: looked at before anything is done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern
+
+from routines_app import service
+
+View = Callable[..., HttpResponse]
+
+
+def bounded_urls(patterns: list[URLPattern]) -> list[URLPattern]:
+    """The same addresses, whose views refuse addresses and forms that no page of ours sends."""
+    for pattern in patterns:
+        pattern.callback = _bounded(pattern.callback)
+    return patterns
+
+
+def _bounded(view: View) -> View:
+    @wraps(view)
+    def bounded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return refusal_of(request) or view(request, *args, **kwargs)
+
+    return bounded
+
+
+def refusal_of(request: HttpRequest, longest_form: int | None = None) -> HttpResponse | None:
+    """What to answer to a request that is too large; None when it is not."""
+    most = longest_form or service.LONGEST_FORM + 2 * service.longest_json()
+    if len(request.META.get("QUERY_STRING", "")) > service.LONGEST_ADDRESS:
+        return _said(f"The address is too long: give at most {service.LONGEST_ADDRESS:,} characters after the ?.", 414)
+    if sum(len(value) for _, values in request.POST.lists() for value in values) > most:
+        return _said(f"The form is too large: give at most {most:,} characters.", 413)
+    return None
+
+
+def _said(sentence: str, status: int) -> HttpResponse:
+    return HttpResponse(sentence, content_type="text/plain; charset=utf-8", status=status)
+
+
+class BoundedSearch(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Each word of a search is looked for in every row of a list: there may be only so many."""
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
+        if len(search_term) <= service.LONGEST_SEARCH and len(search_term.split()) <= service.SEARCH_WORDS:
+            return super().get_search_results(request, queryset, search_term)
+        bound = f"at most {service.LONGEST_SEARCH} characters and {service.SEARCH_WORDS} words"
+        self.message_user(request, f"Nothing was searched for: give {bound}.", messages.WARNING)
+        return queryset.none(), False

@@ -1,0 +1,226 @@
+"""No request asks more than fifteen questions, whatever there is to show, and none takes in what no page sends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from pytest_django import Settings
+
+from routines_app import service
+from routines_app.admin.verb_buttons import VERBS
+from routines_app.coordination import leases
+from routines_app.models import Pool, Routine, RoutineRun, RoutineState, RunLog
+from routines_app.protocol.ledger import clock
+from tests.browser.scenes import a_working_day, ended, make_routine, make_run
+from tests.integration.admin.pages import list_url, verb_url
+
+MOST = 15
+TURNS = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK")  # of a transaction: they ask nothing
+Pages = dict[str, Callable[[], Any]]
+
+
+def questions(captured: CaptureQueriesContext) -> list[str]:
+    return [query["sql"] for query in captured if not query["sql"].startswith(TURNS)]
+
+
+@pytest.fixture
+def broad(redis_url: str) -> Routine:
+    """Rows of every kind, more than one of each; the routine has a long chain, a log, a lease, hints and children."""
+    a_working_day()
+    now = clock.now()
+    pool = Pool.objects.create(name="broad", max_concurrent=3)
+    routine = make_routine("broad", cron="* * * * * *", pool=pool, concurrency_policy="FORBID", tags=["a", "b"])
+    first = ended(routine, now - timedelta(minutes=50), status="FAILED")
+    for minutes in range(1, 40):
+        attempt = ended(routine, now - timedelta(minutes=minutes), attempt=minutes + 1, chain=first.pk, retry_of=first)
+        RunLog.objects.create(run=attempt, at=now, line="x")
+    for number in range(30):
+        make_routine(f"child-{number}", parent=routine, pool=pool)
+        service.propose_interval(routine, f"{number + 1}h", ttl="2d", reason=f"the {number}th")
+        make_run(routine, at=now, status="PENDING", pool=pool)
+    leases.acquire(routine.pk, str(first.pk), 30)
+    return routine
+
+
+def admin_pages(client: Client, routine: Routine) -> Pages:
+    """Each address of ours, by its name."""
+    run = RoutineRun.objects.filter(routine=routine, status="SUCCESS").latest("pk")
+    of = {"routine": [routine.pk], "routinerun": [run.pk], "pool": [routine.pool_id]}
+    found: Pages = {}
+    for model, arguments in of.items():
+        for page in ("changelist", "add", "change", "history", "delete"):
+            address = f"admin:routines_{model}_{page}"
+            given = [] if page in ("changelist", "add") else arguments
+            found[f"routines_{model}_{page}"] = lambda address=address, given=given: client.get(
+                reverse(address, args=given)
+            )
+    for page in ("live", "cancel", "abandon", "retry"):
+        address = reverse(f"admin:routines_routinerun_{page}", args=[run.pk])
+        found[f"routines_routinerun_{page}"] = lambda address=address: client.get(address)
+    overview = reverse("admin:routines_routine_overview", args=[routine.pk])
+    return found | {
+        "routines_routine_overview": lambda: client.get(overview),
+        "routines_routine_verb": lambda: client.get(verb_url(routine, "run")),
+        "routines_routine_preview": lambda: client.post(reverse("admin:routines_routine_preview"), schedule(routine)),
+        "routines_fleet": lambda: client.get(reverse("admin:routines_fleet")),
+        "routines_fleet_live": lambda: client.get(reverse("admin:routines_fleet_live")),
+    }
+
+
+def schedule(routine: Routine) -> dict[str, str]:
+    typed = {"trigger_kind": "CRON", "cron": "*/5 1-5 * * *", "timezone": "Europe/Berlin", "queue": "slow"}
+    return typed | {"task": "no.such.task", "routine": str(routine.pk), "viewer_timezone": "Asia/Tokyo"}
+
+
+def names_of_urls() -> Iterator[str]:
+    for model in (Routine, RoutineRun, Pool):
+        yield from (pattern.name for pattern in admin.site.get_model_admin(model).get_urls() if pattern.name)
+
+
+def asks_few(ask: Callable[[], Any], statuses: set[int]) -> None:
+    ask()  # content types and the like are remembered after the first time
+    with CaptureQueriesContext(connection) as captured:
+        response = ask()
+    assert response.status_code in statuses
+    asked = questions(captured)
+    assert len(asked) <= MOST, "\n".join(sql[:200] for sql in asked)
+
+
+def test_every_page_asks_at_most_fifteen_questions(operator: Client, broad: Routine) -> None:
+    """Every address that the admin has of us, found by its name: a new one cannot be forgotten."""
+    pages = admin_pages(operator, broad)
+    assert set(names_of_urls()) <= set(pages)
+    for ask in pages.values():
+        asks_few(ask, {200, 302, 403, 405})  # forms that nobody may use: runs are not added, routines not deleted
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        "q=child",
+        "health=failing",
+        "health=late",
+        "health=hinted",
+        "tag=a",
+        "status__exact=ACTIVE",
+        "o=4",
+        "all=",
+        "p=1",
+    ],
+)
+def test_every_filter_of_the_list_asks_at_most_fifteen_questions(
+    operator: Client, broad: Routine, filters: str
+) -> None:
+    """However the list is asked for."""
+    asks_few(lambda: operator.get(f"{list_url()}?{filters}"), {200})
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_every_verb_asks_at_most_fifteen_questions(operator: Client, broad: Routine, verb: str) -> None:
+    """The page before it, and the deed itself, with much that it concerns."""
+    RoutineState.objects.update(failure_count=2)
+    prepare(broad, verb)
+    address = verb_url(broad, verb)
+    asks_few(lambda: operator.get(address), {200})
+    at = clock.now()
+    typed = {"interval": "5m", "ttl": "1h", "release": "SKIP", "at": f"{at + timedelta(minutes=5):%Y-%m-%dT%H:%M:%S}"}
+    typed |= {"start": f"{at - timedelta(minutes=2):%Y-%m-%dT%H:%M:%S}", "end": f"{at:%Y-%m-%dT%H:%M:%S}"}
+    with CaptureQueriesContext(connection) as captured:
+        assert operator.post(address, typed).status_code == 302
+    assert len(questions(captured)) <= (MOST if verb != "delete" else 2 * MOST), questions(captured)
+
+
+def prepare(routine: Routine, verb: str) -> None:
+    """What the verb needs the routine to be."""
+    if verb == "resume":
+        service.pause_routine(routine)
+    if verb == "delete":
+        Routine.objects.filter(parent=routine).update(parent=None)
+        service.archive_routine(routine)
+
+
+def test_a_resume_of_many_asks_at_most_fifteen_questions(operator: Client, broad: Routine) -> None:
+    """What each would release is counted from what was read at once."""
+    chosen = list(Routine.objects.filter(name__startswith="child").values_list("pk", flat=True))
+    for routine_id in chosen:
+        service.pause_routine(routine_id)
+    data = {"action": "resume_routines", "_selected_action": chosen, "select_across": "0"}
+    asks_few(lambda: operator.post(list_url(), data), {200})
+
+
+def test_the_form_is_saved_with_at_most_fifteen_questions(operator: Client, broad: Routine) -> None:
+    """An edit of the schedule leaves slots behind, in one row."""
+    service.pause_routine(broad)
+    RoutineState.objects.filter(pk=broad.pk).update(next_slot=clock.now() - timedelta(days=3_000))
+    address = reverse("admin:routines_routine_change", args=[broad.pk])
+    form = operator.get(address).context["adminform"].form
+    typed = {field.html_name: "" if field.value() in (None, False) else field.value() for field in form}
+    with CaptureQueriesContext(connection) as captured:
+        assert operator.post(address, typed | {"cron": "0 5 * * *"}).status_code == 302
+    assert Routine.objects.get(pk=broad.pk).cron == "0 5 * * *"
+    assert len(questions(captured)) <= MOST, questions(captured)
+
+
+def test_the_views_ask_at_most_fifteen_questions(operator: Client, broad: Routine, settings: Settings) -> None:
+    """Those of a project's own pages."""
+    settings.ROOT_URLCONF = "tests.browser.urls"
+    for verb in ("run", "pause", "resume"):
+        with CaptureQueriesContext(connection) as captured:
+            assert operator.post(reverse(f"routines:{verb}", args=[broad.pk])).status_code in (200, 201)
+        assert len(questions(captured)) <= MOST, questions(captured)
+    asks_few(lambda: operator.get(reverse("routines:runs", args=[broad.pk]), {"limit": "100"}), {200})
+
+
+MEGABYTES = "9" * 1_800_000
+
+
+@pytest.mark.parametrize("field", [*schedule(Routine(pk=1)), "start_at", "interval_ms", "concurrency_policy"])
+def test_a_preview_of_very_much_is_refused(operator: Client, field: str) -> None:
+    """Whatever field it is in, nothing of it comes back."""
+    address, typed = reverse("admin:routines_routine_preview"), schedule(make_routine())
+    for much in ("9" * 16_001, MEGABYTES):
+        answer = operator.post(address, typed | {field: much})
+        assert (answer.status_code, len(answer.content) < 200) == (413, True)
+        assert "too large: give at most" in answer.content.decode()
+
+
+def test_a_form_of_megabytes_is_refused(operator: Client) -> None:
+    """Before it is read, and without showing it again."""
+    address = reverse("admin:routines_routine_add")
+    answer = operator.post(address, {"name": "x", "description": MEGABYTES})
+    assert (answer.status_code, len(answer.content) < 200) == (413, True)
+    assert not Routine.objects.exists()
+
+
+@pytest.mark.parametrize("page", ["routine_changelist", "routinerun_changelist", "pool_changelist"])
+def test_an_address_without_end_is_refused(operator: Client, page: str) -> None:
+    """Filters, order and search together have only so much room."""
+    answer = operator.get(reverse(f"admin:routines_{page}") + "?q=" + "a+" * 3_000)
+    assert (answer.status_code, len(answer.content) < 200) == (414, True)
+
+
+@pytest.mark.parametrize("term", ["a " * 9, "a" * 101])
+def test_a_search_for_very_much_finds_nothing_and_says_so(operator: Client, term: str) -> None:
+    """Each word would be looked for in every row."""
+    make_routine("a" * 150)
+    page = operator.get(list_url(), {"q": term})
+    assert page.context["cl"].result_count == 0
+    assert "at most 100 characters and 8 words" in page.content.decode()
+
+
+@pytest.mark.parametrize("field", ["tags", "retry_for", "kwargs", "args", "interval_ms", "timezone", "description"])
+def test_a_field_that_is_too_long_says_how_much_it_takes(operator: Client, field: str) -> None:
+    """At its field; the whole form would have been let through."""
+    page = operator.post(reverse("admin:routines_routine_add"), {field: "9," * 140_000})
+    assert page.status_code == 200
+    said = " ".join(page.context["adminform"].form.errors[field])
+    assert "at most" in said or "IANA" in said
+    assert len(said) < 500
