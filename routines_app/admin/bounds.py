@@ -1,4 +1,4 @@
-"""What a request may bring: looked at before anything is done with it."""
+"""What a request may bring, looked at before anything is done with it, and how long it waits for others: a moment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ View = Callable[..., HttpResponse]
 
 
 def bounded_urls(patterns: list[URLPattern]) -> list[URLPattern]:
-    """The same addresses, whose views refuse addresses and forms that no page of ours sends."""
+    """The same addresses, whose views refuse addresses and forms that no page of ours sends, and whose verbs wait only
+    for a moment for a row that somebody holds."""
     for pattern in patterns:
         pattern.callback = _bounded(pattern.callback)
     return patterns
@@ -25,7 +26,8 @@ def bounded_urls(patterns: list[URLPattern]) -> list[URLPattern]:
 def _bounded(view: View) -> View:
     @wraps(view)
     def bounded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return refusal_of(request) or view(request, *args, **kwargs)
+        with service.impatiently():
+            return refusal_of(request) or view(request, *args, **kwargs)
 
     return bounded
 
