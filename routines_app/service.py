@@ -1,9 +1,9 @@
 """The public façade: everything that can be done with routines and runs, and all that interfaces may use besides.
 
-A routine is given as an instance, an id or a name; a run as an instance or an id. Durations are milliseconds, a
-timedelta or text such as `30s`, `10m`, `1.5h`, `1d`. Bad input raises one `RoutineError` subclass that names the field,
-the value and what would be right, and nothing is written. Everything is safe inside a caller's transaction: messages,
-wake-ups and signals go out after its commit.
+A routine is given as an instance, an id or a name: an integer is an id, and text is a name. A run is given as an
+instance or an id. Durations are milliseconds, a timedelta or text such as `30s`, `10m`, `1.5h`, `1d`. Bad input raises
+one `RoutineError` subclass that names the field, the value and what would be right, and nothing is written. Everything
+is safe inside a caller's transaction: messages, wake-ups and signals go out after its commit.
 
 The admin, the views, the template tags and the command line call what is listed here and read querysets of
 `routines_app.models`. What one of them needs from below is made a verb or a read first, and listed in its group.

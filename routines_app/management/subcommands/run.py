@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from routines_app import service
-from routines_app.management.subcommand import Subcommand, operator
+from routines_app.management.subcommand import Subcommand, add_routine, operator
 
 
 class Command(Subcommand):
@@ -16,13 +16,13 @@ class Command(Subcommand):
 
     @classmethod
     def add_arguments(cls, parser: CommandParser) -> None:
-        parser.add_argument("routine", help="name or id")
+        add_routine(parser)
         parser.add_argument("--args", dest="task_args", help="JSON list instead of the routine's own arguments")
         parser.add_argument("--kwargs", dest="task_kwargs", help="JSON object instead of the routine's own")
         parser.add_argument("--key", help="idempotency key: the same key gives the same run")
 
     def handle(
-        self, *, routine: str, task_args: str | None, task_kwargs: str | None, key: str | None, **_: Any
+        self, *, routine: str | int, task_args: str | None, task_kwargs: str | None, key: str | None, **_: Any
     ) -> None:
         run = service.run_now(
             routine,
