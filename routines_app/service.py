@@ -33,6 +33,8 @@ from routines_app.verbs.backfill import backfill
 from routines_app.verbs.cancel import cancel_run
 from routines_app.verbs.checking.known_tasks import registered_tasks
 from routines_app.verbs.checking.lookup import find_routine, is_id
+from routines_app.verbs.checking.rules import is_storable
+from routines_app.verbs.checking.typed_json import read_json
 from routines_app.verbs.checking.validation import DECLARED_FIELDS, clean_value, default_timezone
 from routines_app.verbs.create import create_routine
 from routines_app.verbs.delete import delete_routine
@@ -83,7 +85,8 @@ __all__ += ["CronTrigger", "ManualTrigger", "Slots", "Trigger"]
 __all__ += ["drafted_trigger", "next_slot", "parse_cron", "slots_between", "stored_trigger"]
 # Forms: what a field accepts and how it is written.
 __all__ += ["CRON_NICKNAMES", "DECLARED_FIELDS"]
-__all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "parse_duration", "registered_tasks"]
+__all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "is_storable"]
+__all__ += ["parse_duration", "read_json", "registered_tasks"]
 # Querysets: what those need to know who read the ledger themselves.
 __all__ += ["LARGE_FIELDS", "ledger_alias", "now", "oldest_run_id", "run_created_at"]
 # Errors.

@@ -1,21 +1,40 @@
-"""What a list may be filtered by through its address."""
+"""What a list may be asked through its address: its own filters, with text that a database can hold."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.http import HttpRequest
+
+from routines_app import service
 
 
 class OwnFiltersOnly(admin.ModelAdmin):  # type: ignore[type-arg]
     """Django lets any column be filtered by: `?kwargs__password__startswith=h` would tell a viewer, letter by letter,
     what the pages mask, and `?traceback__regex=…` would read millions of rows. Only the list's own filters are left.
+
+    It also hands any text to the database, and PostgreSQL raises at a NUL character instead of finding nothing.
     """
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:  # noqa: ARG002
         filters = self.list_filter if request is None else self.get_list_filter(request)
         return any(lookup in _parameters(one) for one in filters)
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        asked = [text for name, values in request.GET.lists() for text in (name, *values)]
+        if not all(service.is_storable(text) for text in asked):
+            self.message_user(
+                request, "No text has a NUL character: the list is shown without filters.", messages.ERROR
+            )
+            raise IncorrectLookupParameters
+        return super().get_changelist_instance(request)
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
+        if not service.is_storable(search_term):
+            return queryset.none(), False
+        return super().get_search_results(request, queryset, search_term)
 
 
 def _parameters(list_filter: Any) -> set[str]:

@@ -15,7 +15,7 @@ from celery.app.task import Task
 from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded, WorkerShutdown, WorkerTerminate
 
 from routines_app.conf import get_settings
-from routines_app.core.errors import InvalidValue
+from routines_app.core.errors import InvalidValue, shown
 from routines_app.core.words import Reason, RunStatus
 from routines_app.execution import retries
 from routines_app.execution.call import Call, call_task
@@ -54,6 +54,10 @@ def unknown_task(name: str) -> Outcome:
 
 def bad_arguments(call: Call) -> Outcome | None:
     """What is wrong with the arguments, before anything has run; None when they fit."""
+    facts = call.live.facts
+    for what, kind in ((facts.args, list), (facts.kwargs, dict)):
+        if not isinstance(what, kind):  # plain SQL has put it there, and its letters are no arguments
+            return failed(Reason.BAD_ARGUMENTS, f"its arguments are no {kind.__name__}: {shown(what)}", retryable=False)
     if not call.task.typing:
         return None
     try:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from routines_app import service
 from routines_app.management.subcommand import Subcommand, add_routine, operator
@@ -26,16 +25,9 @@ class Command(Subcommand):
     ) -> None:
         run = service.run_now(
             routine,
-            args=_json("--args", task_args),
-            kwargs=_json("--kwargs", task_kwargs),
+            args=None if task_args is None else service.read_json("--args", task_args),
+            kwargs=None if task_kwargs is None else service.read_json("--kwargs", task_kwargs),
             idempotency_key=key,
             requested_by=operator(),
         )
         self.say(f"run {run.pk} is {run.status}" + (f" ({run.reason})" if run.reason else ""))
-
-
-def _json(option: str, text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text)
-    except ValueError as error:
-        raise CommandError(f"{option}: {text!r} is not JSON: {error}") from error

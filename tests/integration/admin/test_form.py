@@ -83,7 +83,7 @@ def test_saving_without_a_change_changes_nothing(operator: Client) -> None:
         ({"timeout_ms": "2d"}, "timeout_ms", "1d"),
         ({"max_attempts": "5000"}, "max_attempts", "1000"),
         ({"args": "{}"}, "args", "JSON list"),
-        ({"kwargs": "{nope"}, "kwargs", "valid JSON"),
+        ({"kwargs": "{nope"}, "kwargs", "Give JSON"),
         ({"start_at": "2030-01-02T00:00", "end_at": "2030-01-01T00:00"}, "end_at", "start_at"),
         ({"min_interval_ms": "2h", "max_interval_ms": "1h"}, "max_interval_ms", "min_interval_ms"),
         ({"retry_for": "not a name"}, "retry_for", "ValueError"),

@@ -194,7 +194,7 @@ def ended() -> dict[str, Any]:
         (("run", "report", "--id", "1"), "not allowed with argument"),
         (("run",), "is required"),
         (("plan", "--id", "999999"), "no routine has that id"),
-        (("run", "report", "--args", "{"), "is not JSON"),
+        (("run", "report", "--args", "{"), "give JSON"),
         (("run", "report", "--args", "{}"), "give a list"),
         (("pause", "report", "--until", "tomorrow"), "is not a time such as"),
         (("pause", "report", "--until", "2026-13-01T00:00"), "is not a time such as"),

@@ -144,7 +144,7 @@ def test_deeply_nested_arguments_are_refused_without_a_crash(make: Make) -> None
     nested: list[Any] = []
     for _ in range(5_000):
         nested = [nested]
-    with pytest.raises(service.InvalidValue, match="nest at most 50"):
+    with pytest.raises(service.InvalidValue, match="nest at most 25"):
         make(args=nested)
 
 
