@@ -28,6 +28,8 @@ from tests.integration.execution import tasks
 
 HERE = "tests.integration.execution.tasks"
 TASKS = "tests.acceptance.tasks"
+DEEP = "[" * 3_000 + "]" * 3_000
+DIGITS = f"[{'9' * 5_000}]"
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +101,22 @@ def test_a_retry_that_the_ledger_cannot_hold_fails_the_run_clearly(run_it: Execu
     row = run_it(pending("retrying_oddly", kwargs={"kind": kind}))
     assert (row.status, row.reason) == (RunStatus.FAILED, Reason.BAD_ARGUMENTS)
     assert row.error
+    assert not RoutineRun.objects.filter(retry_of=row).exists()
+
+
+@pytest.mark.parametrize(
+    ("column", "stored"), [("args", '"abc"'), ("args", "{}"), ("kwargs", "[]"), ("args", DEEP), ("kwargs", DIGITS)]
+)
+def test_arguments_that_are_none_are_not_handed_to_a_task(run_it: Execute, column: str, stored: str) -> None:
+    """Plain SQL can store anything: the letters of a text are no arguments, and what cannot be read is not guessed."""
+    row = pending("bound")
+    if connection.vendor == "mysql" and stored == DEEP:
+        pytest.skip("MariaDB takes 31 levels")
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE routines_routine SET {column} = %s", [stored])
+    row = run_it(row)
+    assert (row.status, row.reason) == (RunStatus.FAILED, Reason.BAD_ARGUMENTS)
+    assert "its arguments are no " in row.error
     assert not RoutineRun.objects.filter(retry_of=row).exists()
 
 

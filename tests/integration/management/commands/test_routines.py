@@ -196,6 +196,8 @@ def ended() -> dict[str, Any]:
         (("plan", "--id", "999999"), "no routine has that id"),
         (("run", "report", "--args", "{"), "give JSON"),
         (("run", "report", "--args", "{}"), "give a list"),
+        (("run", "report", "--args", "[" * 50_000), "nest at most 25 levels"),
+        (("run", "report", "--kwargs", f'{{"a": {"9" * 5_000}}}'), "at most 64 bits"),
         (("pause", "report", "--until", "tomorrow"), "is not a time such as"),
         (("pause", "report", "--until", "2026-13-01T00:00"), "is not a time such as"),
         (("resume", "report"), "needs a PAUSED routine"),

@@ -148,6 +148,19 @@ def test_deeply_nested_arguments_are_refused_without_a_crash(make: Make) -> None
         make(args=nested)
 
 
+def test_the_deepest_arguments_are_stored_by_every_database(make: Make) -> None:
+    """With the history around them: some databases take few levels."""
+    nested: list[Any] = []
+    for _ in range(24):
+        nested = [nested]
+    routine = make(args=nested, kwargs={"a": nested[0]})
+    service.update_routine(routine, args=[], kwargs={})
+    service.run_now(routine, args=nested)
+    assert RoutineRun.objects.get().args == nested
+    change = ScheduleChange.objects.get(kind="updated")
+    assert (change.before["args"], change.before["kwargs"]) == (nested, {"a": nested[0]})
+
+
 def test_a_name_that_is_taken_is_refused(make: Make) -> None:
     """Names are unique, those of archived routines included."""
     service.archive_routine(make())
