@@ -31,6 +31,10 @@ class OwnFiltersOnly(admin.ModelAdmin):  # type: ignore[type-arg]
             raise IncorrectLookupParameters
         return super().get_changelist_instance(request)
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """By its id; an empty `_to_field` in the address names no other column."""
+        return super().get_object(request, object_id, from_field or None)
+
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         if not service.is_storable(search_term):
             return queryset.none(), False

@@ -47,9 +47,11 @@ def find_task(name: str) -> Task[..., Any] | None:
 
 
 def unknown_task(name: str) -> Outcome:
+    """The tasks that there are go to the worker's log: everybody who may look at runs reads the row."""
     registered = sorted(known for known in current_app.tasks if not known.startswith("celery."))
-    shown = ", ".join(registered[:SHOWN_TASKS]) + (" …" if len(registered) > SHOWN_TASKS else "")
-    return failed(Reason.UNKNOWN_TASK, f"unknown task '{name}'; registered: {shown}", retryable=False)
+    listed = ", ".join(registered[:SHOWN_TASKS]) + (" …" if len(registered) > SHOWN_TASKS else "")
+    logger.error("unknown task %r; registered: %s", name, listed)
+    return failed(Reason.UNKNOWN_TASK, f"unknown task '{name}': its worker has not registered it", retryable=False)
 
 
 def bad_arguments(call: Call) -> Outcome | None:

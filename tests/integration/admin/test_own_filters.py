@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from routines_app.models import RoutineRun
+from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine
 from tests.integration.admin.pages import told
@@ -99,3 +99,13 @@ def test_an_action_is_for_routines_that_are_chosen_by_their_ids(operator: Client
     data = {"action": "run_routines", "_selected_action": [routine.pk, chosen], "index": 0}
     assert operator.post(reverse("admin:routines_routine_changelist"), data).status_code == 400
     assert not RoutineRun.objects.exists()
+
+
+@pytest.mark.parametrize("model", ["routine", "pool"])
+def test_a_form_that_names_no_column_is_that_of_the_row(operator: Client, model: str) -> None:
+    """Django's pop-ups name one, and anybody can leave it empty."""
+    pool = Pool.objects.create(name="p", max_concurrent=1)
+    row = pool if model == "pool" else make_routine(pool=pool)
+    address = reverse(f"admin:routines_{model}_change", args=[row.pk])
+    assert operator.get(f"{address}?_to_field=").status_code == 200
+    assert operator.post(address, {"_to_field": ""}).status_code == 200

@@ -120,6 +120,16 @@ def test_arguments_that_are_none_are_not_handed_to_a_task(run_it: Execute, colum
     assert not RoutineRun.objects.filter(retry_of=row).exists()
 
 
+def test_the_tasks_that_there_are_go_to_the_log_and_not_to_the_row(run_it: Execute, caplog: Any) -> None:
+    """Everybody who may look at runs reads the row."""
+    row = run_it(pending("nobody_knows"))
+    assert (row.reason, row.error) == (
+        Reason.UNKNOWN_TASK,
+        f"unknown task '{HERE}.nobody_knows': its worker has not registered it",
+    )
+    assert "registered: " in caplog.text
+
+
 def test_an_end_that_cannot_be_written_is_recorded_as_a_failure(run_it: Execute) -> None:
     """A delay that ends after the calendar does is only noticed by Finish: the row must not stay RUNNING."""
     row = run_it(pending("retrying_oddly", kwargs={"kind": "too far"}))
