@@ -58,11 +58,11 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
         """Django's own deletion would collect millions of runs; the verb deletes archived routines in batches."""
         return False
 
-    def response_action(self, request: HttpRequest, queryset: QuerySet[Routine]) -> Any:
+    def response_action(self, request: HttpRequest, *about: Any, **options: Any) -> Any:
         """Django hands whatever was chosen to the database, which takes numbers only."""
         if not all(service.is_id(chosen) for chosen in request.POST.getlist(ACTION_CHECKBOX_NAME)):
             raise BadRequest("Routines are chosen by their ids.")
-        return super().response_action(request, queryset)
+        return super().response_action(request, *about, **options)
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view

@@ -20,7 +20,7 @@ class Command(Subcommand):
         add_routines(parser, none_means="all that have changed")
 
     def handle(self, *, routines: list[str], ids: list[int], **_: Any) -> None:
-        chosen = [*routines, *ids]
+        chosen: list[str | int] = [*routines, *ids]
         for routine in chosen:
             service.replan_routine(routine, actor=operator())
         count = len(chosen) if chosen else service.replan_changed(progress=self._tell)
