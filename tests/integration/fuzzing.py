@@ -58,7 +58,7 @@ def fuzzed(examples: int) -> Any:
     )
 
 
-def pairs(names: list[str], most: int = 4) -> st.SearchStrategy[Pairs]:
+def pairs(names: list[str], most: int = 8) -> st.SearchStrategy[Pairs]:
     """Some of these fields with values that nobody should type."""
     return st.lists(st.tuples(st.sampled_from(names), VALUES), min_size=1, max_size=most)
 

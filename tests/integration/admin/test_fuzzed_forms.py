@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from routines_app.admin.form import RoutineForm
@@ -17,7 +17,7 @@ from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine, make_run
 from tests.integration.admin.pages import list_url, run_url, verb_url
 from tests.integration.admin.test_form import ADD, NEW, change_url, form_of, typed
-from tests.integration.fuzzing import VALUES, Pairs, asked, fuzzed, over, pairs, posted
+from tests.integration.fuzzing import DEEP, DEEP_OBJECT, DIGITS, VALUES, Pairs, asked, fuzzed, over, pairs, posted
 
 ADMIN = ["_continue", "_addanother", "_saveasnew", "_popup", "_to_field", "_changelist_filters", "csrfmiddlewaretoken"]
 FIELDS = [*RoutineForm.base_fields, *ADMIN]
@@ -57,15 +57,22 @@ def scene(operator: Client) -> Scene:
     return Scene(operator)
 
 
-@fuzzed(15)
+@fuzzed(12)
 @given(changed=pairs(FIELDS))
+@example(changed=[("args", DEEP.encode())])
+@example(changed=[("kwargs", f'{{"a": {DIGITS}}}'.encode())])
+@example(changed=[("parent", b"abc")])
+@example(changed=[("pool", b"\x00")])
 def test_adding_a_routine(scene: Scene, changed: Pairs) -> None:
     """Whatever is wrong is said at its field."""
     posted(scene.client, reverse(ADD), over(scene.adding, changed))
 
 
-@fuzzed(15)
+@fuzzed(12)
 @given(changed=pairs(FIELDS))
+@example(changed=[("kwargs", DEEP_OBJECT.encode())])
+@example(changed=[("args", f"[{DIGITS}]".encode())])
+@example(changed=[("_to_field", b"")])
 def test_changing_a_routine(scene: Scene, changed: Pairs) -> None:
     """With stored secrets, and a version that may be anything."""
     posted(scene.client, change_url(scene.routine), over(scene.changing, changed))
@@ -87,7 +94,7 @@ def test_the_preview(scene: Scene, changed: Pairs, kind: str) -> None:
     posted(scene.client, reverse("admin:routines_routine_preview"), over(filled, changed))
 
 
-@fuzzed(30)
+@fuzzed(20)
 @given(data=st.data(), verb=st.sampled_from(sorted(VERBS)))
 def test_every_verb(scene: Scene, data: Any, verb: str) -> None:
     """Arguments, times, durations and reasons; the routine is in the status that the verb is for."""
@@ -107,7 +114,7 @@ def test_every_verb_of_a_run(scene: Scene, changed: Pairs, page: str) -> None:
         posted(scene.client, run_url(run, page), changed)
 
 
-@fuzzed(15)
+@fuzzed(12)
 @given(changed=pairs(ACTIONS), verb=st.sampled_from(["run", "pause", "resume", "reset", "clear_hints", "archive"]))
 def test_the_actions_of_the_list(scene: Scene, changed: Pairs, verb: str) -> None:
     """What is chosen comes from the page too."""
@@ -126,8 +133,10 @@ def test_pools(scene: Scene, changed: Pairs) -> None:
 
 
 @pytest.mark.parametrize("field", ["args", "kwargs"])
-@fuzzed(6)
+@fuzzed(4)
 @given(value=VALUES)
+@example(value=DEEP.encode())
+@example(value=DEEP_OBJECT.encode())
 def test_arguments_alone(scene: Scene, field: str, value: bytes) -> None:
     """Nothing else is wrong, so the service gets to see them."""
     posted(scene.client, change_url(scene.routine), over(scene.changing, [(field, value)]))
