@@ -14,7 +14,7 @@ from routines_app.core.errors import InvalidValue
 from routines_app.verbs.checking.rules import Text, code_point
 
 # Letters and marks to Unicode, and nothing at all, or an empty cell, on a screen.
-BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +64,4 @@ def _is_seen(character: str, before: str) -> bool:
 
 
 def _is_variation_selector(character: str) -> bool:
-    return (
-        "\ufe00" <= character <= "\ufe0f"
-        or "\U000e0100" <= character <= "\U000e01ef"
-        or "\u180b" <= character <= "\u180f"
-    )
+    return "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
