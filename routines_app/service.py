@@ -1,9 +1,9 @@
 """The public façade: everything that can be done with routines and runs, and all that interfaces may use besides.
 
-A routine is given as an instance, an id or a name; a run as an instance or an id. Durations are milliseconds, a
-timedelta or text such as `30s`, `10m`, `1.5h`, `1d`. Bad input raises one `RoutineError` subclass that names the field,
-the value and what would be right, and nothing is written. Everything is safe inside a caller's transaction: messages,
-wake-ups and signals go out after its commit.
+A routine is given as an instance, an id or a name: an integer is an id, and text is a name. A run is given as an
+instance or an id. Durations are milliseconds, a timedelta or text such as `30s`, `10m`, `1.5h`, `1d`. Bad input raises
+one `RoutineError` subclass that names the field, the value and what would be right, and nothing is written. Everything
+is safe inside a caller's transaction: messages, wake-ups and signals go out after its commit.
 
 The admin, the views, the template tags and the command line call what is listed here and read querysets of
 `routines_app.models`. What one of them needs from below is made a verb or a read first, and listed in its group.
@@ -53,6 +53,8 @@ from routines_app.verbs.checking.limits import (
     SEARCH_WORDS,
 )
 from routines_app.verbs.checking.lookup import find_routine, is_id
+from routines_app.verbs.checking.rules import is_storable
+from routines_app.verbs.checking.typed_json import read_json
 from routines_app.verbs.checking.validation import DECLARED_FIELDS, clean_value, default_timezone
 from routines_app.verbs.create import create_routine
 from routines_app.verbs.delete import delete_routine
@@ -105,7 +107,8 @@ __all__ += ["clock_changes", "count_between", "next_slot", "parse_cron", "slots_
 __all__ += ["drafted_trigger", "stored_trigger"]
 # Forms: what a field accepts and how it is written.
 __all__ += ["CRON_NICKNAMES", "DECLARED_FIELDS"]
-__all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "parse_duration", "registered_tasks"]
+__all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "is_storable"]
+__all__ += ["parse_duration", "read_json", "registered_tasks"]
 # Requests: how much one may bring.
 __all__ += ["LONGEST_ADDRESS", "LONGEST_FORM", "LONGEST_QUESTION", "LONGEST_SEARCH", "LONGEST_WORDS"]
 __all__ += ["SEARCH_WORDS", "longest_json"]

@@ -1,7 +1,8 @@
 """Login-protected views for a project's own pages: run now, pause, resume, and the newest runs.
 
 They answer with JSON, or with a redirect to `next` when the form has one. Posting needs the CSRF token, and each verb
-the same permission as in the admin: `run_routine`, `pause_routine`, and `view_routine` to read.
+the same permission as in the admin: `run_routine`, `pause_routine`, and `view_routine` to read. An address has the
+routine's id, and what is refused tells nothing about other routines.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from django.views.decorators.http import require_GET, require_POST
 from routines_app import service
 from routines_app.core.errors import InvalidValue, NotAllowed, NotFound, RoutineError
 from routines_app.masks import masked
-from routines_app.models import RoutineRun
+from routines_app.models import Routine, RoutineRun
 
 MOST_RUNS = 100
 STATUS_CODES: dict[type[RoutineError], int] = {NotFound: 404, NotAllowed: 409}
@@ -35,10 +36,11 @@ def told_as_json(view: View) -> View:
     """What the service refuses becomes an answer that names the field."""
 
     @wraps(view)
-    def answered(request: HttpRequest, routine: str) -> HttpResponse:
+    def answered(request: HttpRequest, routine: int) -> HttpResponse:
         try:
             _refuse_large(request)
-            return view(request, routine)
+            with service.impatiently():
+                return view(request, routine)
         except RoutineError as refused:
             status = next((code for kind, code in STATUS_CODES.items() if isinstance(refused, kind)), 400)
             return JsonResponse({"error": str(refused), "field": refused.field}, status=status)
@@ -64,7 +66,7 @@ def verb(permission: str) -> Callable[[View], View]:
 
 
 @verb("run_routine")
-def run(request: HttpRequest, routine: str) -> HttpResponse:
+def run(request: HttpRequest, routine: int) -> HttpResponse:
     """Run now. `idempotency_key` makes a repeated post return the same run."""
     key = request.POST.get("idempotency_key") or None
     asked = service.run_now(routine, idempotency_key=key, requested_by=request.user.get_username())
@@ -72,7 +74,7 @@ def run(request: HttpRequest, routine: str) -> HttpResponse:
 
 
 @verb("pause_routine")
-def pause(request: HttpRequest, routine: str) -> HttpResponse:
+def pause(request: HttpRequest, routine: int) -> HttpResponse:
     """Pause, with an optional `reason` and `until` (ISO 8601)."""
     paused = service.pause_routine(
         routine,
@@ -80,11 +82,11 @@ def pause(request: HttpRequest, routine: str) -> HttpResponse:
         reason=request.POST.get("reason", ""),
         actor=request.user.get_username(),
     )
-    return _answer(request, {"routine": paused.name, "status": paused.status})
+    return _answer(request, _told(request, paused))
 
 
 @verb("pause_routine")
-def resume(request: HttpRequest, routine: str) -> HttpResponse:
+def resume(request: HttpRequest, routine: int) -> HttpResponse:
     """Resume; `release` says what becomes of the pause's slots: SKIP, LAST or ALL."""
     resumed = service.resume_routine(
         routine,
@@ -92,7 +94,7 @@ def resume(request: HttpRequest, routine: str) -> HttpResponse:
         reason=request.POST.get("reason", ""),
         actor=request.user.get_username(),
     )
-    return _answer(request, {"routine": resumed.name, "status": resumed.status})
+    return _answer(request, _told(request, resumed))
 
 
 @require_GET
@@ -100,7 +102,7 @@ def resume(request: HttpRequest, routine: str) -> HttpResponse:
 @login_required
 @permission_required("routines.view_routine", raise_exception=True)
 @told_as_json
-def runs(request: HttpRequest, routine: str) -> HttpResponse:
+def runs(request: HttpRequest, routine: int) -> HttpResponse:
     """The newest runs; `limit` says how many, at most 100."""
     given = request.GET.get("limit", "10")
     if not (service.is_id(given) and 1 <= int(given) <= MOST_RUNS):
@@ -123,6 +125,12 @@ def as_json(run: RoutineRun) -> dict[str, Any]:
         "progress": masked(run.progress),
         "active": run.is_active,
     }
+
+
+def _told(request: HttpRequest, routine: Routine) -> dict[str, Any]:
+    """What became of a routine; its name only for people who may look at routines: ids can be guessed."""
+    named = {"name": routine.name} if request.user.has_perm("routines.view_routine") else {}
+    return {"routine": routine.pk, **named, "status": routine.status}
 
 
 def _answer(request: HttpRequest, facts: dict[str, Any], status: int = 200) -> HttpResponse:

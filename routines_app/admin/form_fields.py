@@ -46,11 +46,6 @@ class _JSONField(forms.JSONField):
 
     widget = forms.Textarea(attrs={"rows": 4, "cols": 60, "class": "vLargeTextField rt-code", "spellcheck": "false"})
 
-    def to_python(self, value: Any) -> Any:
-        if isinstance(value, str) and len(value) > (most := service.longest_json()):
-            raise ValidationError(f"Give at most {most:,} characters.")
-        return super().to_python(value)
-
     def bound_data(self, data: Any, initial: Any) -> Any:
         """What was typed is shown again as it was typed: masked, a new secret would be lost with the next save."""
         return initial if self.disabled else data or ""
@@ -60,6 +55,16 @@ class _JSONField(forms.JSONField):
         if isinstance(value, str):
             return value
         return json.dumps(masked(value), indent=2, ensure_ascii=False)
+
+    def to_python(self, value: Any) -> Any:
+        if self.disabled or not isinstance(value, str):
+            return value
+        if value in self.empty_values:
+            return None
+        try:
+            return service.read_json("json", value)
+        except RoutineError as error:
+            raise ValidationError(f"{error.expected[:1].upper()}{error.expected[1:]}.") from None
 
     def clean(self, value: Any) -> Any:
         found = super().clean(value)
@@ -76,6 +81,14 @@ class JSONListField(_JSONField):
 class JSONObjectField(_JSONField):
     kind, wanted = dict, 'Give a JSON object such as {"limit": 10}.'
     empty_values = [None, ""]
+
+
+class RowField(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """A row that is chosen by its id. What is none is shown as nothing: the widget would ask the database for it."""
+
+    def prepare_value(self, value: Any) -> Any:
+        shown = super().prepare_value(value)
+        return shown if service.is_id(str(shown)) else None
 
 
 class WordsField(forms.CharField):

@@ -9,6 +9,7 @@ from zoneinfo import available_timezones
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
+from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
@@ -17,8 +18,10 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from routines_app import service
 from routines_app.admin.form import RoutineForm
+from routines_app.admin.form_fields import RowField
 from routines_app.admin.log_entries import actor_of
 from routines_app.admin.markup import code_block
+from routines_app.admin.permissions import may
 from routines_app.admin.restoring import PARTS
 from routines_app.admin.shown_values import masked_json
 from routines_app.core.errors import RoutineError
@@ -102,6 +105,16 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
         if routine is None:
             raise Http404("There is no such routine.")
         return HttpResponseRedirect(reverse("admin:routines_routine_overview", args=[routine.pk]))
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Only what the person may see can be chosen: the form would tell its name, and ids can be guessed."""
+        if not self._may_see(request, db_field.related_model):
+            kwargs["queryset"] = db_field.related_model._default_manager.none()
+        return super().formfield_for_foreignkey(db_field, request, form_class=RowField, **kwargs)
+
+    def _may_see(self, request: HttpRequest, model: type[Model]) -> bool:
+        """Those who may look at routines see the pools of routines too."""
+        return self.has_view_permission(request) or may(request, f"view_{model._meta.model_name}")
 
     def get_form(self, request: HttpRequest, obj: Routine | None = None, change: bool = False, **kwargs: Any) -> Any:
         made: Any = super().get_form(request, obj, change=change, **kwargs)

@@ -119,7 +119,7 @@ def _changes(routine: Routine) -> list[dict[str, Any]]:
 
 
 def _changed_fields(change: ScheduleChange) -> list[tuple[str, Any, Any]]:
-    before, after = masked(change.before), masked(change.after)
+    before, after = (masked(values) if isinstance(values, dict) else {} for values in (change.before, change.after))
     return [(name, _said(name, before), _said(name, after)) for name in sorted({*before, *after})]
 
 

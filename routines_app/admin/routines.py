@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
 
+from routines_app import service
 from routines_app.admin import fleet_page, preview, routine_page, verb_pages
 from routines_app.admin.actions import LIST_ACTIONS, ReasonActionForm
 from routines_app.admin.bounds import bounded_urls
@@ -59,6 +61,12 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
         """Django's own deletion would collect millions of runs; the verb deletes archived routines in batches."""
         return False
+
+    def response_action(self, request: HttpRequest, *about: Any, **options: Any) -> Any:
+        """Django hands whatever was chosen to the database, which takes numbers only."""
+        if not all(service.is_id(chosen) for chosen in request.POST.getlist(ACTION_CHECKBOX_NAME)):
+            raise BadRequest("Routines are chosen by their ids.")
+        return super().response_action(request, *about, **options)
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view

@@ -161,7 +161,7 @@ def _live_facts(run: RoutineRun) -> dict[str, Any]:
         "length": length_of(run, now),
         "outlived": outlived(run),
         "late": lateness_of(run),
-        "note": masked(run.progress or {}).get("note", ""),
+        "note": masked(_told(run)).get("note", ""),
         "bar": meter(done, total, label=f"{done:g} of {total:g}") if total else None,
         "share": f"{done:g} of {total:g} ({100 * done / total:.0f} %)" if total else "",
         "log": [{"at": one.at, "line": masked_line(one.line)} for one in RunLog.objects.filter(run_id=run.pk)],
@@ -173,11 +173,18 @@ def _live_facts(run: RoutineRun) -> dict[str, Any]:
 
 def _progress(run: RoutineRun) -> tuple[float, float]:
     """Done and total as the body reported them; a total of 0 when it reported nothing to draw."""
-    told = run.progress if isinstance(run.progress, dict) else {}
-    done, total = told.get("done"), told.get("total")
+    done, total = _told(run).get("done"), _told(run).get("total")
     if not isinstance(done, int | float) or not isinstance(total, int | float):
         return 0.0, 0.0
-    return float(done), float(total)
+    try:
+        return float(done), float(total)
+    except OverflowError:
+        return 0.0, 0.0
+
+
+def _told(run: RoutineRun) -> dict[str, Any]:
+    """What the body reported; plain SQL can put anything there."""
+    return run.progress if isinstance(run.progress, dict) else {}
 
 
 def _chain(run: RoutineRun) -> list[RoutineRun]:

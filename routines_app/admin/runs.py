@@ -51,6 +51,8 @@ class RunAdmin(OwnFiltersOnly):
         term = search_term.strip()
         if not term:
             return queryset, False
+        if not service.is_storable(term):
+            return queryset.none(), False
         try:
             return queryset.filter(pk=uuid.UUID(term)), False
         except ValueError:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from routines_app.masks import masked, masked_line
+from routines_app.models.json_field import Unread, from_text
 
 
 def masked_json(value: Any) -> str:
@@ -15,7 +16,5 @@ def masked_json(value: Any) -> str:
 
 def masked_text(text: str) -> str:
     """A stored result for the page. What is no JSON, or nested too deep to be read as such, is masked by its look."""
-    try:
-        return masked_json(json.loads(text))
-    except (ValueError, RecursionError):
-        return masked_line(text)
+    found = from_text(text)
+    return masked_line(text) if isinstance(found, Unread) or found is text else masked_json(found)

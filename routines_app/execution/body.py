@@ -15,7 +15,7 @@ from celery.app.task import Task
 from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded, WorkerShutdown, WorkerTerminate
 
 from routines_app.conf import get_settings
-from routines_app.core.errors import InvalidValue
+from routines_app.core.errors import InvalidValue, shown
 from routines_app.core.words import Reason, RunStatus
 from routines_app.execution import retries
 from routines_app.execution.call import Call, call_task
@@ -47,13 +47,19 @@ def find_task(name: str) -> Task[..., Any] | None:
 
 
 def unknown_task(name: str) -> Outcome:
+    """The tasks that there are go to the worker's log: everybody who may look at runs reads the row."""
     registered = sorted(known for known in current_app.tasks if not known.startswith("celery."))
-    shown = ", ".join(registered[:SHOWN_TASKS]) + (" …" if len(registered) > SHOWN_TASKS else "")
-    return failed(Reason.UNKNOWN_TASK, f"unknown task '{name}'; registered: {shown}", retryable=False)
+    listed = ", ".join(registered[:SHOWN_TASKS]) + (" …" if len(registered) > SHOWN_TASKS else "")
+    logger.error("unknown task %r; registered: %s", name, listed)
+    return failed(Reason.UNKNOWN_TASK, f"unknown task '{name}': its worker has not registered it", retryable=False)
 
 
 def bad_arguments(call: Call) -> Outcome | None:
     """What is wrong with the arguments, before anything has run; None when they fit."""
+    facts = call.live.facts
+    for what, kind in ((facts.args, list), (facts.kwargs, dict)):
+        if not isinstance(what, kind):  # plain SQL has put it there, and its letters are no arguments
+            return failed(Reason.BAD_ARGUMENTS, f"its arguments are no {kind.__name__}: {shown(what)}", retryable=False)
     if not call.task.typing:
         return None
     try:

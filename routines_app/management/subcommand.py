@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import getpass
 import json
 from collections.abc import Sequence
@@ -72,6 +73,23 @@ def operator() -> str:
         return f"{getpass.getuser()} (command line)"
     except (KeyError, OSError):  # a container whose user has no name
         return "command line"
+
+
+def add_routine(parser: CommandParser) -> None:
+    """The option `routine`: a name, as text, or with `--id` an id, as a number."""
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("routine", nargs="?", default=argparse.SUPPRESS, help="its name")
+    which.add_argument(
+        "--id", dest="routine", type=int, default=argparse.SUPPRESS, metavar="ID", help="its id, instead of its name"
+    )
+
+
+def add_routines(parser: CommandParser, *, none_means: str) -> None:
+    """The options `routines`, names, and `ids`: any number of either."""
+    parser.add_argument("routines", nargs="*", help=f"names; none means {none_means}")
+    parser.add_argument(
+        "--id", dest="ids", action="append", default=[], type=int, metavar="ID", help="an id; may be repeated"
+    )
 
 
 def add_json(parser: CommandParser) -> None:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from django.db import models
 
 from routines_app.models.choices import is_word, word_field
+from routines_app.models.json_field import JSONField
 
 
 class Role(StrEnum):
@@ -24,9 +25,9 @@ class Node(models.Model):
     role = word_field(Role)
     host = models.CharField(max_length=255)
     pid = models.PositiveIntegerField()
-    versions = models.JSONField(default=dict)
-    queues = models.JSONField(default=list, help_text="The queues that a worker consumes.")
-    tasks = models.JSONField(default=list, help_text="The tasks that a worker has registered.")
+    versions = JSONField(default=dict)
+    queues = JSONField(default=list, help_text="The queues that a worker consumes.")
+    tasks = JSONField(default=list, help_text="The tasks that a worker has registered.")
     declares = models.CharField(max_length=200, blank=True, default="", help_text="Whose beat_schedule a beat imports.")
     load = models.FloatField(null=True)
     memory_bytes = models.BigIntegerField(null=True)

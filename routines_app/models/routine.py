@@ -10,6 +10,7 @@ from django.utils.timezone import now as current_time
 
 from routines_app.core.words import CatchUpPolicy, ConcurrencyPolicy, Priority, RoutineStatus, TriggerKind, is_exclusive
 from routines_app.models.choices import is_word, word_field
+from routines_app.models.json_field import JSONField
 from routines_app.models.ledger_time import EditedAt
 from routines_app.models.pool import Pool
 
@@ -27,12 +28,12 @@ class Routine(models.Model):
 
     name = models.CharField(max_length=200, unique=True)
     description = models.TextField(blank=True, default="", db_default="")
-    tags = models.JSONField(default=list, blank=True)
+    tags = JSONField(default=list, blank=True)
     group = models.CharField(max_length=100, blank=True, default="", db_default="")
 
     task = models.CharField(max_length=255, help_text="The registered name of a Celery task.")
-    args = models.JSONField(default=list, blank=True)
-    kwargs = models.JSONField(default=dict, blank=True)
+    args = JSONField(default=list, blank=True)
+    kwargs = JSONField(default=dict, blank=True)
     queue = models.CharField(
         max_length=200, blank=True, default="", db_default="", help_text="Empty: what task_routes says for the task."
     )
@@ -77,8 +78,8 @@ class Routine(models.Model):
     retry_delay_ms = models.BigIntegerField(default=10_000, db_default=10_000)
     retry_max_delay_ms = models.BigIntegerField(default=600_000, db_default=600_000)
     retry_jitter = models.FloatField(default=0.2, db_default=0.2)
-    retry_for = models.JSONField(default=list, blank=True, help_text="Exception names; empty means every exception.")
-    no_retry_for = models.JSONField(default=list, blank=True)
+    retry_for = JSONField(default=list, blank=True, help_text="Exception names; empty means every exception.")
+    no_retry_for = JSONField(default=list, blank=True)
     park_after = models.PositiveIntegerField(
         null=True, blank=True, help_text="Park the routine after this many failed chains in a row."
     )

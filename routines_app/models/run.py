@@ -15,6 +15,7 @@ from routines_app.core.transitions import ACTIVE, TERMINAL
 from routines_app.core.words import Reason, RunStatus, RunTrigger, Source
 from routines_app.models import ledger_time
 from routines_app.models.choices import choices_of, is_word, word_field
+from routines_app.models.json_field import JSONField
 from routines_app.models.pool import Pool
 from routines_app.models.routine import Routine
 
@@ -49,8 +50,8 @@ class RoutineRun(models.Model):
     task = models.CharField(max_length=255)
     queue = models.CharField(max_length=200, blank=True, default="", db_default="")
     timeout_ms = models.BigIntegerField(default=300_000, db_default=300_000)
-    args = models.JSONField(null=True, help_text="NULL: the routine's own.")
-    kwargs = models.JSONField(null=True, help_text="NULL: the routine's own.")
+    args = JSONField(null=True, help_text="NULL: the routine's own.")
+    kwargs = JSONField(null=True, help_text="NULL: the routine's own.")
     pool = models.ForeignKey(Pool, null=True, on_delete=models.PROTECT, related_name="runs", db_index=False)
 
     scheduled_for = models.DateTimeField()
@@ -88,7 +89,7 @@ class RoutineRun(models.Model):
     stop_requested_at = models.DateTimeField(null=True)
     stop_reason = models.CharField(max_length=24, blank=True, default="", db_default="")
 
-    progress = models.JSONField(null=True)
+    progress = JSONField(null=True)
     result = models.TextField(null=True, help_text="JSON, cut visibly when it is over the limit.")
     error = models.TextField(blank=True, default="", db_default="")
     traceback = models.TextField(blank=True, default="", db_default="")

@@ -7,6 +7,7 @@ from enum import StrEnum
 from django.db import models
 
 from routines_app.models.choices import is_word, word_field
+from routines_app.models.json_field import JSONField
 from routines_app.models.routine import Routine
 
 
@@ -34,8 +35,8 @@ class ScheduleChange(models.Model):
     at = models.DateTimeField()
     actor = models.CharField(max_length=255, blank=True, default="")
     reason = models.TextField(blank=True, default="")
-    before = models.JSONField(default=dict)
-    after = models.JSONField(default=dict)
+    before = JSONField(default=dict)
+    after = JSONField(default=dict)
     next_slot = models.DateTimeField(null=True)
 
     class Meta:

@@ -12,11 +12,12 @@ from routines_app.core.transitions import ACTIVE
 from routines_app.models import Pool
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.verbs.checking.lookup import find_pool
-from routines_app.verbs.checking.rules import Integer, Rule, Text, unknown_field
+from routines_app.verbs.checking.names import Name
+from routines_app.verbs.checking.rules import Integer, Rule, unknown_field
 from routines_app.verbs.held_rows import verb_transaction
 
 FIELDS: dict[str, Rule] = {
-    "name": Text(longest=100, required=True),
+    "name": Name(longest=100),
     "max_concurrent": Integer(least=1, most=2**31 - 1),
 }
 
@@ -30,7 +31,10 @@ def create_pool(name: str, *, max_concurrent: int) -> Pool:
 
 def update_pool(pool: Pool | int | str, **changes: Any) -> Pool:
     """Change a pool's `name` or `max_concurrent`. A higher ceiling lets waiting runs go at once."""
-    found, checked = find_pool(pool), _checked(changes)
+    found = find_pool(pool)
+    if changes.get("name") == found.name:  # which may be older than the rules for names
+        del changes["name"]
+    checked = _checked(changes)
     for field, value in checked.items():
         setattr(found, field, value)
     _save(found, update_fields=sorted(checked))

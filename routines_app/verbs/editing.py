@@ -64,7 +64,7 @@ def editing(ref: RoutineRef, *, actor: object = "", reason: str = "") -> Iterato
     """Lock the routine's state and read the routine behind the lock; a caller's instance follows the change."""
     actor, reason = ACTOR("actor", str(actor or "")), REASON("reason", reason)
     found = find_routine(ref)
-    with verb_transaction("routine", found.name):
+    with verb_transaction("routine", found.name if isinstance(ref, Routine) else ref):
         state = lock_or_make_state(found.pk)
         routine = find_routine(found.pk)
         routine.state, state.routine = state, routine

@@ -90,6 +90,6 @@ def test_fault_23_an_unknown_task_and_wrong_arguments_fail_clearly(stack: Stack,
         assert run.retries() == []
     fault.recovered(time.monotonic() - rung_at, 20, "23: an unknown task and wrong arguments have failed")
     assert unknown.row.reason == Reason.UNKNOWN_TASK
-    assert unknown.row.error.startswith("unknown task 'nobody.knows'; registered: ")
+    assert unknown.row.error == "unknown task 'nobody.knows': its worker has not registered it"
     assert wrong.row.reason == Reason.BAD_ARGUMENTS
     assert "minutes" in wrong.row.error

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from routines_app import service
-from routines_app.management.subcommand import Subcommand, operator
+from routines_app.management.subcommand import Subcommand, add_routine, operator
 
 
 class Command(Subcommand):
@@ -15,8 +15,8 @@ class Command(Subcommand):
 
     @classmethod
     def add_arguments(cls, parser: CommandParser) -> None:
-        parser.add_argument("routine", help="name or id")
+        add_routine(parser)
         parser.add_argument("--reason", default="")
 
-    def handle(self, *, routine: str, reason: str, **_: Any) -> None:
+    def handle(self, *, routine: str | int, reason: str, **_: Any) -> None:
         self.say(f"{service.archive_routine(routine, reason=reason, actor=operator()).name} is archived")

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from routines_app import service
-from routines_app.management.subcommand import Subcommand, operator
+from routines_app.management.subcommand import Subcommand, add_routine, operator
 
 
 class Command(Subcommand):
@@ -15,9 +15,9 @@ class Command(Subcommand):
 
     @classmethod
     def add_arguments(cls, parser: CommandParser) -> None:
-        parser.add_argument("routine", help="name or id")
+        add_routine(parser)
 
-    def handle(self, *, routine: str, **_: Any) -> None:
+    def handle(self, *, routine: str | int, **_: Any) -> None:
         found = service.find_routine(routine)
         runs = service.delete_routine(found, progress=lambda gone: self.say(f"{gone} runs gone"), actor=operator())
         self.say(f"{found.name} is deleted with {runs} runs")

@@ -10,7 +10,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_naive, make_aware
 
 from routines_app import service
-from routines_app.management.subcommand import Subcommand, operator, shown
+from routines_app.management.subcommand import Subcommand, add_routine, operator, shown
 
 
 class Command(Subcommand):
@@ -18,11 +18,11 @@ class Command(Subcommand):
 
     @classmethod
     def add_arguments(cls, parser: CommandParser) -> None:
-        parser.add_argument("routine", help="name or id")
+        add_routine(parser)
         parser.add_argument("--until", help="when it ends by itself, such as 2026-03-01T06:00+01:00")
         parser.add_argument("--reason", default="")
 
-    def handle(self, *, routine: str, until: str | None, reason: str, **_: Any) -> None:
+    def handle(self, *, routine: str | int, until: str | None, reason: str, **_: Any) -> None:
         end = None if until is None else _moment("--until", until)
         paused = service.pause_routine(routine, until=end, reason=reason, actor=operator())
         self.say(f"{paused.name} is paused" + (f" until {shown(end)}" if end else ""))

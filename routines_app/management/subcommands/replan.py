@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from routines_app import service
-from routines_app.management.subcommand import Subcommand, operator
+from routines_app.management.subcommand import Subcommand, add_routines, operator
 
 TELL_EVERY = 1_000
 
@@ -17,12 +17,13 @@ class Command(Subcommand):
 
     @classmethod
     def add_arguments(cls, parser: CommandParser) -> None:
-        parser.add_argument("routines", nargs="*", help="names or ids; none means all that have changed")
+        add_routines(parser, none_means="all that have changed")
 
-    def handle(self, *, routines: list[str], **_: Any) -> None:
-        for routine in routines:
+    def handle(self, *, routines: list[str], ids: list[int], **_: Any) -> None:
+        chosen: list[str | int] = [*routines, *ids]
+        for routine in chosen:
             service.replan_routine(routine, actor=operator())
-        count = len(routines) if routines else service.replan_changed(progress=self._tell)
+        count = len(chosen) if chosen else service.replan_changed(progress=self._tell)
         self.say(f"{count} routines replanned")
 
     def _tell(self, count: int) -> None:

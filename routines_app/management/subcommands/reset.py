@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from routines_app import service
-from routines_app.management.subcommand import Subcommand, next_look, operator
+from routines_app.management.subcommand import Subcommand, add_routine, next_look, operator
 
 
 class Command(Subcommand):
@@ -15,9 +15,9 @@ class Command(Subcommand):
 
     @classmethod
     def add_arguments(cls, parser: CommandParser) -> None:
-        parser.add_argument("routine", help="name or id")
+        add_routine(parser)
         parser.add_argument("--reason", default="")
 
-    def handle(self, *, routine: str, reason: str, **_: Any) -> None:
+    def handle(self, *, routine: str | int, reason: str, **_: Any) -> None:
         reset = service.reset_routine(routine, reason=reason, actor=operator())
         self.say(f"{reset.name} is active; {next_look(reset)}")

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from routines_app import service
 from routines_app.core.words import CatchUpPolicy
-from routines_app.management.subcommand import Subcommand, next_look, operator
+from routines_app.management.subcommand import Subcommand, add_routine, next_look, operator
 
 
 class Command(Subcommand):
@@ -16,7 +16,7 @@ class Command(Subcommand):
 
     @classmethod
     def add_arguments(cls, parser: CommandParser) -> None:
-        parser.add_argument("routine", help="name or id")
+        add_routine(parser)
         parser.add_argument(
             "--release",
             default=CatchUpPolicy.SKIP.value,
@@ -24,7 +24,7 @@ class Command(Subcommand):
             help="what happens to the slots of the pause (default SKIP)",
         )
 
-    def handle(self, *, routine: str, release: str, **_: Any) -> None:
+    def handle(self, *, routine: str | int, release: str, **_: Any) -> None:
         span = service.slots_to_release(routine)
         resumed = service.resume_routine(routine, release=release, actor=operator())
         slots = "no slots" if span is None else f"{span.count} slots"

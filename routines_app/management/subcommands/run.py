@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django.core.management.base import CommandParser
 
 from routines_app import service
-from routines_app.core.errors import InvalidValue
-from routines_app.management.subcommand import Subcommand, operator
+from routines_app.management.subcommand import Subcommand, add_routine, operator
 
 
 class Command(Subcommand):
@@ -17,26 +15,19 @@ class Command(Subcommand):
 
     @classmethod
     def add_arguments(cls, parser: CommandParser) -> None:
-        parser.add_argument("routine", help="name or id")
+        add_routine(parser)
         parser.add_argument("--args", dest="task_args", help="JSON list instead of the routine's own arguments")
         parser.add_argument("--kwargs", dest="task_kwargs", help="JSON object instead of the routine's own")
         parser.add_argument("--key", help="idempotency key: the same key gives the same run")
 
     def handle(
-        self, *, routine: str, task_args: str | None, task_kwargs: str | None, key: str | None, **_: Any
+        self, *, routine: str | int, task_args: str | None, task_kwargs: str | None, key: str | None, **_: Any
     ) -> None:
         run = service.run_now(
             routine,
-            args=_json("--args", task_args),
-            kwargs=_json("--kwargs", task_kwargs),
+            args=None if task_args is None else service.read_json("--args", task_args),
+            kwargs=None if task_kwargs is None else service.read_json("--kwargs", task_kwargs),
             idempotency_key=key,
             requested_by=operator(),
         )
         self.say(f"run {run.pk} is {run.status}" + (f" ({run.reason})" if run.reason else ""))
-
-
-def _json(option: str, text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text)
-    except ValueError as error:
-        raise InvalidValue(option, text, f"give JSON ({error})") from None

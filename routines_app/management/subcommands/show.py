@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from routines_app import service
-from routines_app.management.subcommand import Subcommand, shown
+from routines_app.management.subcommand import Subcommand, add_routine, shown
 from routines_app.masks import masked
 from routines_app.models import RoutineRun
 
@@ -17,10 +17,10 @@ class Command(Subcommand):
 
     @classmethod
     def add_arguments(cls, parser: CommandParser) -> None:
-        parser.add_argument("routine", help="name or id")
+        add_routine(parser)
         parser.add_argument("--runs", type=int, default=10, help="how many runs to show")
 
-    def handle(self, *, routine: str, runs: int, **_: Any) -> None:
+    def handle(self, *, routine: str | int, runs: int, **_: Any) -> None:
         found = service.find_routine(routine)
         for part in (found, getattr(found, "state", None)):
             for field in part._meta.concrete_fields if part is not None else ():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -11,6 +10,7 @@ from uuid import UUID
 from routines_app.core.retry import RetryRule
 from routines_app.core.words import ConcurrencyPolicy
 from routines_app.models import Routine, RoutineRun
+from routines_app.models.json_field import from_text
 from routines_app.protocol.ledger.database import ledger_alias
 
 # The run's and the routine's columns, in one order for every path that reads them.
@@ -163,10 +163,7 @@ def _names(value: Any) -> tuple[str, ...]:
 
 def _json(value: Any) -> Any:
     """Raw statements give JSON columns as text, the ORM gives them decoded: then a text is just a text."""
-    try:
-        return json.loads(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
+    return from_text(value) if isinstance(value, str) else value
 
 
 def light_run(facts: RunFacts, **known: Any) -> RoutineRun:

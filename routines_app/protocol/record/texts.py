@@ -10,6 +10,8 @@ from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 
+from routines_app.core.json_text import READ_LEVELS, nests_deeper
+
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -45,7 +47,7 @@ def _dumped(value: Any) -> str:
         text = json.dumps(clean(safe_text(value, repr)))
     # Escaped, NUL and lone surrogates are harmless to the ledger, but not to whoever reads the result.
     if "\\u0000" in text or "\\ud" in text:
-        text = json.dumps(_cleaned(json.loads(text)))
+        text = json.dumps(text if nests_deeper(text, READ_LEVELS) else _cleaned(json.loads(text)))
     return text
 
 

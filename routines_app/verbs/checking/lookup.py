@@ -1,4 +1,8 @@
-"""Finding what a caller means: an instance, an id or a name."""
+"""Finding what a caller means: an instance, an id or a name.
+
+An integer is an id and text is a name, whatever it looks like: a routine that somebody has called `2` is never taken
+for the one whose id is 2.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +23,8 @@ RunRef = RoutineRun | uuid.UUID | str
 def find_routine(ref: RoutineRef, *, field: str = "routine") -> Routine:
     """The routine as it is stored now."""
     found = Routine.objects.using(ledger_alias()).filter(**_by(ref, field, Routine)).first()
-    if found is None and isinstance(ref, str) and is_id(ref):
-        found = Routine.objects.using(ledger_alias()).filter(pk=int(ref)).first()
     if found is None:
-        raise NotFound(field, ref, _similar_names(ref))
+        raise NotFound(field, ref, _missing(ref))
     return found
 
 
@@ -39,15 +41,16 @@ def find_pool(ref: Pool | int | str, *, field: str = "pool") -> Pool:
     found = Pool.objects.using(ledger_alias()).filter(**_by(ref, field, Pool)).first()
     if found is None:
         names = ", ".join(Pool.objects.using(ledger_alias()).values_list("name", flat=True)[:10])
-        raise NotFound(field, ref, f"no pool has that name or id; there are: {names or 'none'}")
+        known_by = "name" if isinstance(ref, str) else "id"
+        raise NotFound(field, ref, f"no pool has that {known_by}; there are: {names or 'none'}")
     return found
 
 
 def _by(ref: Any, field: str, model: type[Routine] | type[Pool]) -> dict[str, Any]:
     if isinstance(ref, model):
         return {"pk": ref.pk}
-    if isinstance(ref, int) and not isinstance(ref, bool) and abs(ref) <= LARGEST_ID:
-        return {"pk": ref}
+    if isinstance(ref, int) and not isinstance(ref, bool):
+        return {"pk": ref} if abs(ref) <= LARGEST_ID else {"pk__in": ()}
     if isinstance(ref, str) and is_storable(ref):
         return {"name": ref}
     raise InvalidValue(field, ref, f"give a {model.__name__}, its id or its name")
@@ -59,13 +62,21 @@ def is_id(text: str) -> bool:
     return fits and int(text) <= LARGEST_ID
 
 
-def _similar_names(ref: object) -> str:
-    """A suggestion that stays cheap with a million routines: names that start like this one."""
-    start = str(ref)[:5] if isinstance(ref, str) else ""
-    routines = Routine.objects.using(ledger_alias())
-    names = list(routines.filter(name__istartswith=start).values_list("name", flat=True)[:3]) if start else []
-    missing = "no routine has that name or id"
+def _missing(ref: RoutineRef) -> str:
+    """Why nothing was found. Only whoever gives a name is told others: a program or the command line, never a page."""
+    if not isinstance(ref, str):
+        return "no routine has that id"
+    missing = "no routine has that name"
+    if ref.isdigit():
+        return f"{missing}; an id is given as an integer (on the command line: --id)"
+    names = _similar_names(ref)
     return f"{missing}; did you mean {' or '.join(names)}?" if names else missing
+
+
+def _similar_names(name: str) -> list[str]:
+    """A suggestion that stays cheap with a million routines: names that start like this one."""
+    routines = Routine.objects.using(ledger_alias())
+    return list(routines.filter(name__istartswith=name[:5]).values_list("name", flat=True)[:3]) if name else []
 
 
 def _uuid(ref: object, field: str) -> uuid.UUID:

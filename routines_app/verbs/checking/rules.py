@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -39,12 +40,20 @@ class Text:
         wanted = f"text of at most {self.longest} characters" + (", not empty" if self.required else "")
         if not isinstance(value, str) or len(value) > self.longest or (self.required and not value.strip()):
             raise InvalidValue(field, value, f"give {wanted}")
-        if not is_storable(value) or not all(self._is_printable(character) for character in value):
-            raise InvalidValue(field, value, f"give {wanted}, without control characters or lone surrogates")
+        refused = next((character for character in value if not self._is_printable(character)), None)
+        if refused is not None:
+            such = f"control characters or lone surrogates such as {code_point(refused)}"
+            raise InvalidValue(field, value, f"give {wanted}, without {such}")
         return value if self.lines else value.strip()
 
     def _is_printable(self, character: str) -> bool:
-        return (self.lines and character in "\n\r\t") or (character >= " " and character != "\x7f")
+        return (self.lines and character in "\n\r\t") or unicodedata.category(character) not in ("Cc", "Cs")
+
+
+def code_point(character: str) -> str:
+    """How an error shows what a screen does not."""
+    name = unicodedata.name(character, "")
+    return f"U+{ord(character):04X}" + (f" ({name})" if name else "")
 
 
 def is_storable(text: str) -> bool:

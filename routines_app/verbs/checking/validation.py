@@ -16,6 +16,7 @@ from routines_app.protocol.plan.planning import kind_of
 from routines_app.verbs.checking import arguments, rules
 from routines_app.verbs.checking.known_tasks import known_task
 from routines_app.verbs.checking.lookup import find_pool, find_routine
+from routines_app.verbs.checking.names import Label, Name
 from routines_app.verbs.checking.queues import queue
 from routines_app.verbs.checking.rules import (
     DAY,
@@ -35,10 +36,10 @@ INTERVAL = Duration(least=SECOND, most=10 * YEAR)
 RETRY_DELAY = Duration(least=0, most=30 * DAY)
 
 FIELDS: dict[str, Rule] = {
-    "name": Text(longest=200, required=True),
+    "name": Name(longest=200),
     "description": Text(longest=10_000, lines=True),
-    "tags": ListOf(Text(longest=100, required=True)),
-    "group": Text(longest=100),
+    "tags": ListOf(Label(longest=100, required=True)),
+    "group": Label(longest=100),
     "task": known_task,
     "args": arguments.positional,
     "kwargs": arguments.named,
@@ -72,6 +73,8 @@ FIELDS: dict[str, Rule] = {
     "max_interval_ms": Maybe(INTERVAL),
     "keep_result": rules.flag,
 }
+# What a row may have from a time when there were fewer rules for it: left as it is, it is not looked at again.
+NAMES = ("name", "tags", "group")
 # What a kind of trigger takes its slots from, and how a caller who asks for the kind gives it.
 OWN_FIELD = {TriggerKind.CRON: "cron", TriggerKind.INTERVAL: "interval_ms", TriggerKind.MANUAL: None}
 NEEDED = {
@@ -104,7 +107,7 @@ def clean_new(values: dict[str, Any]) -> dict[str, Any]:
 
 def clean_changes(routine: Routine, values: dict[str, Any]) -> dict[str, Any]:
     """The given fields, checked against the routine as it is; only those that change it."""
-    given = _by_field(values)
+    given = {name: value for name, value in _by_field(values).items() if not _is_kept_name(routine, name, value)}
     trigger = _trigger(given, routine, "every" if "every" in values else "interval_ms")
     cleaned = _each_checked(given) | trigger
     changes = {field: value for field, value in cleaned.items() if not _same(getattr(routine, field), value)}
@@ -148,6 +151,10 @@ def _by_field(values: dict[str, Any]) -> dict[str, Any]:
         if field not in FIELDS:
             raise rules.unknown_field(field, value, [*FIELDS, "every"])
     return given
+
+
+def _is_kept_name(routine: Routine, field: str, value: Any) -> bool:
+    return field in NAMES and bool(value == getattr(routine, field))
 
 
 def _same(old: Any, new: Any) -> bool:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from routines_app import service
 from routines_app.models import Pool, Routine, ScheduleChange
 from tests.browser.scenes import make_routine
-from tests.integration.admin.pages import last_entry, overview_url
+from tests.integration.admin.pages import last_entry, overview_url, verb_url
 
 ADD = "admin:routines_routine_add"
 
@@ -83,7 +83,7 @@ def test_saving_without_a_change_changes_nothing(operator: Client) -> None:
         ({"timeout_ms": "2d"}, "timeout_ms", "1d"),
         ({"max_attempts": "5000"}, "max_attempts", "1000"),
         ({"args": "{}"}, "args", "JSON list"),
-        ({"kwargs": "{nope"}, "kwargs", "valid JSON"),
+        ({"kwargs": "{nope"}, "kwargs", "Give JSON"),
         ({"start_at": "2030-01-02T00:00", "end_at": "2030-01-01T00:00"}, "end_at", "start_at"),
         ({"min_interval_ms": "2h", "max_interval_ms": "1h"}, "max_interval_ms", "min_interval_ms"),
         ({"retry_for": "not a name"}, "retry_for", "ValueError"),
@@ -161,3 +161,36 @@ def test_pools_and_parents_are_autocompleted(operator: Client) -> None:
     for field, term, found in (("parent", "sync", "sync-a"), ("pool", "ware", "warehouse (2)")):
         where = {"app_label": "routines", "model_name": "routine", "field_name": field, "term": term}
         assert operator.get(reverse("admin:autocomplete"), where).json()["results"][0]["text"] == found
+
+
+@pytest.mark.parametrize("field", ["parent", "pool"])
+@pytest.mark.parametrize("chosen", ["abc", "\x00", "9" * 5_000, "2" * 30, "-1"])
+def test_a_row_that_cannot_be_is_refused_at_its_field(operator: Client, field: str, chosen: str) -> None:
+    """Also where the form starts with it: the widget would ask the database for it."""
+    response = save(operator, reverse(ADD), **NEW, **{field: chosen})
+    assert response.context["adminform"].form.errors.keys() == {field}
+    assert operator.get(reverse(ADD), {field: chosen}).status_code == 200
+    assert not Routine.objects.exists()
+
+
+@pytest.mark.parametrize("field", ["args", "kwargs"])
+@pytest.mark.parametrize(
+    ("typed_in", "said"),
+    [
+        ("[" * 100_000 + "]" * 100_000, "Nest at most 25 levels."),
+        ('{"a":' * 5_000 + "1" + "}" * 5_000, "Nest at most 25 levels."),
+        (f"[{'9' * 5_000}]", "Whole numbers of at most 64 bits; give larger ones as text."),
+        (f'{{"a": {"9" * 5_000}}}', "Whole numbers of at most 64 bits; give larger ones as text."),
+    ],
+    ids=["lists", "objects", "digits", "digits below"],
+)
+def test_arguments_that_no_parser_bears_are_refused_at_their_field(
+    operator: Client, field: str, typed_in: str, said: str
+) -> None:
+    """In the form of the routine, and where a run is asked for."""
+    routine = make_routine()
+    for address in (reverse(ADD), change_url(routine)):
+        response = save(operator, address, **(NEW if address == reverse(ADD) else {}), **{field: typed_in})
+        assert response.context["adminform"].form.errors[field] == [said]
+    response = operator.post(verb_url(routine, "run"), {field: typed_in})
+    assert response.context["form"].errors[field] == [said]

@@ -83,3 +83,12 @@ def test_a_quote_that_is_not_closed_is_refused(operator: Client) -> None:
     response: Any = save(operator, change_url(routine), tags='a, "b, c')
     assert "double quotes" in str(response.context["adminform"].form.errors["tags"])
     assert Routine.objects.get().tags == ["a"]
+
+
+def test_a_name_that_would_be_refused_today_stays_while_others_are_edited(operator: Client) -> None:
+    """Only whoever changes it meets the rule."""
+    routine = make_routine("2", group="a\u200bb")
+    save(operator, change_url(routine), description="edited")
+    assert Routine.objects.values_list("name", "group", "description").get() == ("2", "a\u200bb", "edited")
+    response = save(operator, change_url(routine), name="3")
+    assert "does not consist of digits only" in response.text

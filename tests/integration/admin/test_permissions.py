@@ -127,3 +127,29 @@ def test_a_pool_that_the_ledger_remembers_cannot_be_deleted(operator: Client) ->
     for pool in (kept, free):
         operator.post(reverse("admin:routines_pool_delete", args=[pool.pk]), {"post": "yes"})
     assert list(Pool.objects.all()) == [kept]
+
+
+@pytest.mark.parametrize("field", ["parent", "pool"])
+def test_whoever_may_only_add_learns_no_names_by_guessing_ids(login: Login, field: str) -> None:
+    """The form would show the name of what is chosen; the search behind it is for those who may look."""
+    pool = Pool.objects.create(name="the warehouse", max_concurrent=1)
+    hidden = {"parent": make_routine("the payroll").pk, "pool": pool.pk}[field]
+    client = login("add_routine")
+    address = reverse("admin:routines_routine_add")
+    asked = {"app_label": "routines", "model_name": "routine", "field_name": field, "term": "the"}
+    pages = [
+        client.get(address, {field: hidden}),
+        client.post(address, {field: hidden, "name": "the pay"}),
+        client.get(reverse("admin:autocomplete"), asked),
+    ]
+    assert [page.status_code for page in pages] == [200, 200, 403]
+    assert not any(name in page.text for page in pages for name in ("the payroll", "the warehouse"))
+    seeing = login("add_routine", "view_routine", name="eve")
+    assert seeing.get(address, {field: hidden}).text.count("the payroll" if field == "parent" else "the warehouse")
+
+
+def test_a_pool_is_chosen_by_whoever_may_see_pools(login: Login) -> None:
+    """Without looking at routines."""
+    pool = Pool.objects.create(name="the warehouse", max_concurrent=1)
+    page = login("add_routine", "view_pool").get(reverse("admin:routines_routine_add"), {"pool": pool.pk})
+    assert "the warehouse" in page.text

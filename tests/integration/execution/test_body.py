@@ -28,6 +28,8 @@ from tests.integration.execution import tasks
 
 HERE = "tests.integration.execution.tasks"
 TASKS = "tests.acceptance.tasks"
+DEEP = "[" * 950 + "]" * 950  # SQLite takes 1,000 levels
+DIGITS = f"[{'9' * 5_000}]"
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +102,32 @@ def test_a_retry_that_the_ledger_cannot_hold_fails_the_run_clearly(run_it: Execu
     assert (row.status, row.reason) == (RunStatus.FAILED, Reason.BAD_ARGUMENTS)
     assert row.error
     assert not RoutineRun.objects.filter(retry_of=row).exists()
+
+
+@pytest.mark.parametrize(
+    ("column", "stored"), [("args", '"abc"'), ("args", "{}"), ("kwargs", "[]"), ("args", DEEP), ("kwargs", DIGITS)]
+)
+def test_arguments_that_are_none_are_not_handed_to_a_task(run_it: Execute, column: str, stored: str) -> None:
+    """Plain SQL can store anything: the letters of a text are no arguments, and what cannot be read is not guessed."""
+    row = pending("bound")
+    if connection.vendor == "mysql" and stored == DEEP:
+        pytest.skip("MariaDB takes 31 levels")
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE routines_routine SET {column} = %s", [stored])
+    row = run_it(row)
+    assert (row.status, row.reason) == (RunStatus.FAILED, Reason.BAD_ARGUMENTS)
+    assert "its arguments are no " in row.error
+    assert not RoutineRun.objects.filter(retry_of=row).exists()
+
+
+def test_the_tasks_that_there_are_go_to_the_log_and_not_to_the_row(run_it: Execute, caplog: Any) -> None:
+    """Everybody who may look at runs reads the row."""
+    row = run_it(pending("nobody_knows"))
+    assert (row.reason, row.error) == (
+        Reason.UNKNOWN_TASK,
+        f"unknown task '{HERE}.nobody_knows': its worker has not registered it",
+    )
+    assert "registered: " in caplog.text
 
 
 def test_an_end_that_cannot_be_written_is_recorded_as_a_failure(run_it: Execute) -> None:

@@ -97,3 +97,16 @@ def test_the_use_of_pools_counts_what_is_in_flight(make: Make) -> None:
     waiting_run(routine, 4, pool=full, status=RunStatus.SKIPPED, completed_at=MONDAY)
     assert service.pool_use() == {full.pk: 2}
     assert service.list_pools() == [empty, full]
+
+
+def test_a_pool_keeps_a_name_that_is_older_than_the_rules_for_names() -> None:
+    """An edit that gives the same name does not touch it; no pool gets such a name any more."""
+    pool = Pool.objects.create(name="2", max_concurrent=1)
+    service.update_pool("2", name="2", max_concurrent=4)
+    pool.refresh_from_db()
+    assert (pool.name, pool.max_concurrent) == ("2", 4)
+    for name in ("3", "ware\u200bhouse"):
+        with pytest.raises(service.InvalidValue, match=r"^name: "):
+            service.update_pool(pool, name=name)
+        with pytest.raises(service.InvalidValue, match=r"^name: "):
+            service.create_pool(name, max_concurrent=1)

@@ -166,3 +166,19 @@ def test_an_edit_after_ten_years_of_seconds_counts_them_at_once(make: Make, time
     state = RoutineState.objects.get()
     assert state.last_slot == time.now
     assert state.next_slot == time.now.replace(minute=0, second=0) + timedelta(hours=1)
+
+
+OLDER = {"name": "2", "group": "a\u200bb", "tags": ["c\u202ed"]}
+"""What rows may have that were written before there were rules for it."""
+
+
+def test_an_edit_that_leaves_an_older_name_alone_is_accepted(make: Make) -> None:
+    """Also one that gives it again: only what changes is judged by the rules of today."""
+    routine = make(every="1h")
+    Routine.objects.update(**OLDER)
+    service.update_routine("2", description="edited", **OLDER)
+    service.update_routine(routine.pk, description="again")
+    assert Routine.objects.values(*OLDER).get() == OLDER
+    for field, value in {"name": "3", "group": "e\u200bf", "tags": ["g", "c\u202ed"]}.items():
+        with pytest.raises(service.InvalidValue, match=f"^{field}: "):
+            service.update_routine("2", **{field: value})

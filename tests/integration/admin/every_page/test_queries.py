@@ -80,9 +80,9 @@ def test_the_page_of_a_routine_reads_no_results(operator: Client) -> None:
 def test_watching_a_run_reads_no_results(operator: Client, settings: Settings) -> None:
     """The button asks every 1.5 seconds."""
     settings.ROOT_URLCONF = "tests.browser.urls"
-    ended(make_routine(), clock.now(), result="x" * 10_000)
+    run = ended(make_routine(), clock.now(), result="x" * 10_000)
     with CaptureQueriesContext(connection) as captured:
-        assert len(operator.get("/routines/nightly-report/runs/?limit=50").json()["runs"]) == 1
+        assert len(operator.get(f"/routines/{run.routine_id}/runs/?limit=50").json()["runs"]) == 1
     assert len(captured) == SESSION + 2
     assert not heavy_reads(captured)
 

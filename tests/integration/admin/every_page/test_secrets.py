@@ -102,6 +102,6 @@ def test_logs_notes_and_results_of_a_run_are_masked(viewer: Client) -> None:
 def test_the_note_is_masked_for_a_projects_own_pages(login: Login, settings: Settings) -> None:
     """The JSON of the newest runs is read by everyone who may see the routine."""
     settings.ROOT_URLCONF = "tests.browser.urls"
-    ended(make_routine(), clock.now(), progress={"done": 1, "total": None, "note": "token=hunter2"})
-    run = login("view_routine").get("/routines/nightly-report/runs/").json()["runs"][0]
+    stored = ended(make_routine(), clock.now(), progress={"done": 1, "total": None, "note": "token=hunter2"})
+    run = login("view_routine").get(f"/routines/{stored.routine_id}/runs/").json()["runs"][0]
     assert run["progress"] == {"done": 1, "total": None, "note": f"token={MASK}"}

@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 from routines_app import service
 from routines_app.core.words import RoutineStatus, RunStatus, Source
 from routines_app.management.subcommands import subcommands
-from routines_app.models import Node, Routine, RoutineRun, RoutineState, ScheduleChange, new_run_id
+from routines_app.models import ChangeKind, Node, Routine, RoutineRun, RoutineState, ScheduleChange, new_run_id
 from routines_app.protocol.upkeep.prune import Sweep
 from tests.integration.conftest import MONDAY, Time
 from tests.integration.verbs.rows import running_run, waiting_run
@@ -52,8 +52,8 @@ def test_show_tells_about_one_routine_and_its_runs(make: Make) -> None:
     """By name or by id."""
     routine = make(every="1h", description="the report")
     run = service.run_now(routine)
-    for ref in ("report", str(routine.pk)):
-        shown = routines("show", ref)
+    for ref in (["report"], ["--id", str(routine.pk)]):
+        shown = routines("show", *ref)
         assert "the report" in shown
         assert str(run.pk) in shown
 
@@ -80,6 +80,26 @@ def test_a_mask_is_no_value(make: Make) -> None:
     make()
     with pytest.raises(CommandError, match="stands for a value that is hidden: give the value itself"):
         routines("run", "report", "--kwargs", '{"token": "••••••"}')
+
+
+def test_a_name_that_looks_like_an_id_is_a_name(make: Make) -> None:
+    """Whoever means an id says so, with each subcommand that takes a routine."""
+    meant = make("report", every="1h")
+    named = make("impostor", every="1h")
+    Routine.objects.filter(pk=named.pk).update(name=str(meant.pk))  # as older rows may be called
+    as_name, as_id = str(meant.pk), ["--id", str(meant.pk)]
+    for verb in ("pause", "resume", "reset", "run", "replan", "archive", "delete"):
+        assert routines(verb, as_name)
+        assert not touched(meant), verb
+    assert not Routine.objects.filter(pk=named.pk).exists()
+    for verb in ("show", "plan", "pause", "resume", "reset", "run", "replan", "archive", "delete"):
+        assert routines(verb, *as_id)
+    assert not Routine.objects.exists()
+
+
+def touched(routine: Routine) -> bool:
+    changed = ScheduleChange.objects.filter(routine_id=routine.pk).exclude(kind=ChangeKind.CREATED)
+    return changed.exists() or routine.runs.exists()
 
 
 def test_plan_shows_the_coming_fires(make: Make) -> None:
@@ -189,9 +209,19 @@ def ended() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("run", "nobody"), "no routine has that name or id"),
+        (("run", "nobody"), "no routine has that name$"),
+        (("run", "rep"), "did you mean report"),
+        (("run", "--id", "999999"), "no routine has that id"),
+        (("run", "--id", "9" * 30), "no routine has that id"),
+        (("run", "--id", "report"), "invalid int value"),
+        (("run", "--id", "9" * 5_000), "invalid int value"),
+        (("run", "report", "--id", "1"), "not allowed with argument"),
+        (("run",), "is required"),
+        (("plan", "--id", "999999"), "no routine has that id"),
         (("run", "report", "--args", "{"), "give JSON"),
         (("run", "report", "--args", "{}"), "give a list"),
+        (("run", "report", "--args", "[" * 50_000), "nest at most 25 levels"),
+        (("run", "report", "--kwargs", f'{{"a": {"9" * 5_000}}}'), "at most 64 bits"),
         (("pause", "report", "--until", "tomorrow"), "is not a time such as"),
         (("pause", "report", "--until", "2026-13-01T00:00"), "is not a time such as"),
         (("resume", "report"), "needs a PAUSED routine"),
@@ -199,7 +229,8 @@ def ended() -> dict[str, Any]:
         (("plan", "--horizon", "soon"), "horizon"),
         (("list", "--limit", "-1"), "--limit: -1 is not accepted"),
         (("list", "--limit", "9" * 30), "--limit"),
-        (("show", "9" * 5_000), "no routine has that name or id"),
+        (("show", "12"), r"no routine has that name; an id is given as an integer \(on the command line: --id\)"),
+        (("show", "9" * 5_000), "no routine has that name"),
         (("show", "report", "--runs", "-1"), "limit"),
         *((("prune", "--days", days), "--days") for days in ("nan", "inf", "-inf", "1e9", "-3", "0")),
     ],
