@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), needs_row_locks, pytest.m
 VERBS: dict[str, Callable[[Routine], object]] = {
     "run now": service.run_now,
     "pause": service.pause_routine,
-    "update": lambda routine: service.update_routine(routine.pk, description="edited"),
+    "update": lambda routine: service.update_routine(routine, description="edited"),
     "archive": service.archive_routine,
     "hint": lambda routine: service.propose_interval(routine, "10m", ttl="1h"),
 }

@@ -23,7 +23,8 @@ from tests.browser.scenes import a_working_day, ended, make_routine, make_run
 from tests.integration.admin.pages import list_url, verb_url
 
 MOST = 15
-TURNS = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK")  # of a transaction: they ask nothing
+# Of a transaction and its limits: they ask nothing of any table.
+TURNS = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK", "SET ", "SELECT current_setting(", "SELECT @@SESSION.")
 Pages = dict[str, Callable[[], Any]]
 
 
