@@ -14,8 +14,8 @@ from routines_app.core.errors import RoutineError
 from routines_app.masks import masked
 
 SECRETS_BY_NAME = (
-    "Better than a secret is its name, and the task reads the value from its own settings, environment or vault. "
-    "A hidden value (••••••) stays for as long as arguments, task and queue do."
+    "Give the name of a secret rather than the secret: the task reads its value from settings, environment or vault. "
+    "A hidden value (••••••) is kept only while arguments, task and queue stay as they are."
 )
 
 
