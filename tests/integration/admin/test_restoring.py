@@ -244,4 +244,4 @@ def test_a_report_of_a_failure_does_not_quote_arguments(
 @pytest.mark.parametrize("page", ["change", "run"])
 def test_the_forms_recommend_names_instead_of_secrets(operator: Client, routine: Routine, page: str) -> None:
     address = change_url(routine) if page == "change" else verb_url(routine, "run")
-    assert "Better than a secret is its name" in operator.get(address).content.decode()
+    assert "Give the name of a secret rather than the secret" in operator.get(address).content.decode()
