@@ -31,8 +31,13 @@ def cancel_archived(now: datetime) -> int:
 
 
 def cancel_waiting(routine_id: int, now: datetime) -> int:
-    """Cancel the oldest PENDING runs of an archived routine; how many. Its state is locked by the caller."""
-    pending = RoutineRun.objects.using(ledger_alias()).filter(routine_id=routine_id, status=RunStatus.PENDING)
+    """Cancel the oldest PENDING runs of an archived routine; how many. Its state is locked by the caller.
+
+    Asked behind that lock whether it is archived: code may have declared it again since somebody looked.
+    """
+    pending = RoutineRun.objects.using(ledger_alias()).filter(
+        routine_id=routine_id, status=RunStatus.PENDING, routine__status=RoutineStatus.ARCHIVED
+    )
     runs = list(pending.select_related("routine").order_by("id")[:CANCELLED_AT_ONCE])
     ended = set(cancel_pending([run.pk for run in runs], Reason.ARCHIVED, now))
     cancelled = [run for run in runs if run.pk in ended]

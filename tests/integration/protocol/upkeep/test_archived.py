@@ -50,6 +50,13 @@ def test_it_is_a_part_of_each_pass(left: Routine, redis_url: str) -> None:
     assert waiting(left) == 1
 
 
+def test_a_routine_that_was_woken_since_somebody_looked_keeps_its_runs(left: Routine) -> None:
+    """Code that declares it again does so under the lock that we have waited for."""
+    Routine.objects.filter(pk=left.pk).update(status="ACTIVE")
+    assert archived.cancel_waiting(left.pk, MONDAY) == 0
+    assert waiting(left) == 3
+
+
 @pytest.mark.django_db(transaction=True)
 def test_their_ends_are_told(left: Routine) -> None:
     """As those are that the archive has ended itself, with the row as it is then."""
