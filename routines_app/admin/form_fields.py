@@ -15,7 +15,7 @@ from routines_app.masks import masked
 
 SECRETS_BY_NAME = (
     "Give the name of a secret rather than the secret: the task reads its value from settings, environment or vault. "
-    "A hidden value (••••••) is kept only while arguments, task and queue stay as they are."
+    "A hidden value (••••••) is restored only while arguments, task and queue stay as they are."
 )
 
 

@@ -37,7 +37,7 @@ from routines_app.protocol.ledger.errors import Trouble, retrying_conflicts, tro
 from routines_app.protocol.record import events
 from routines_app.protocol.record.outcome import Outcome, failed
 from routines_app.protocol.record.texts import error_text, exception_names
-from routines_app.protocol.run.start import Expired, Held, NotOurs, Refused, Retired, Start, Started, start
+from routines_app.protocol.run.start import Expired, NotOurs, Refused, Retired, RowHeld, Start, Started, start
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ def _execute(delivery: Delivery) -> str:
             return "expired"
         case Retired():
             return "cancelled"
-        case Held():
+        case RowHeld():
             # A beat rings it in again when its row is free, and names it in its log meanwhile (`upkeep/locked.py`).
             return "held"
         case NotOurs():

@@ -11,12 +11,14 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
+from routines_app.core.errors import NotAllowed
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import skipping_locked
 from routines_app.protocol.plan.planning import plan_slots
 from routines_app.protocol.record.changes import BEAT
+from routines_app.protocol.upkeep.archived import cancel_waiting, has_waiting
 from routines_app.verbs.archive import archive_routine
 from routines_app.verbs.checking.validation import clean_new
 from routines_app.verbs.create import insert
@@ -68,8 +70,14 @@ def _scoped(name: str, scope: str) -> str:
 
 
 def _revive(routine: Routine) -> None:
-    """Only code may bring an archived routine back: it never stopped being the code's."""
+    """Only code may bring an archived routine back: it never stopped being the code's.
+
+    What waited when it was archived is cancelled, and stays so: a beat tries again when none of it is left.
+    """
     with editing(routine.pk, actor=BEAT, reason="declared in code again") as edit:
+        cancel_waiting(routine.pk, edit.now)
+        if has_waiting(routine.pk):
+            raise NotAllowed("routine", routine.name, "runs from before its archive are still being cancelled")
         edit.routine.status, edit.routine.paused_until, edit.routine.pause_reason = RoutineStatus.ACTIVE, None, ""
         edit.save_routine("status", "paused_until", "pause_reason")
         plan_slots(edit.routine, edit.state, edit.now)

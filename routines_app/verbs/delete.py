@@ -9,6 +9,7 @@ from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine, RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.locks import lock_state
 from routines_app.verbs import family
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.editing import editing
@@ -33,7 +34,7 @@ def delete_routine(
             progress(deleted)
     with editing(found, actor=actor, reason=reason) as edit:
         _refuse_delete(edit.routine)
-        edit.record(ChangeKind.DELETED, before={"id": found.pk, "runs": deleted})
+        edit.record(ChangeKind.DELETED, before={"id": found.pk})
         for child in Routine.objects.using(ledger_alias()).filter(parent_id=found.pk).order_by("pk"):
             Routine.objects.using(ledger_alias()).filter(pk=child.pk).update(parent=None, depth=0)
             family.move_descendants(child.pk, 0)
@@ -50,8 +51,12 @@ def _refuse_delete(routine: Routine) -> None:
 
 
 def _delete_batch(routine: Routine) -> int:
+    """Judged again behind the state's lock: code may have declared the routine again, and its runs live."""
     runs = RoutineRun.objects.using(ledger_alias())
     ids = list(runs.filter(routine_id=routine.pk).order_by("id").values_list("pk", flat=True)[:DELETE_BATCH])
-    with verb_transaction("routine", routine.name):
-        runs.filter(pk__in=ids).delete()
+    if ids:
+        with verb_transaction("routine", routine.name):
+            lock_state(routine.pk)
+            _refuse_delete(find_routine(routine.pk))
+            runs.filter(pk__in=ids).delete()
     return len(ids)

@@ -136,12 +136,15 @@ def update_in_order(runs: QuerySet[RoutineRun], **values: Any) -> int:
 
 def update_free(runs: QuerySet[RoutineRun], **values: Any) -> int:
     """The same for those of the runs that nobody else has locked."""
+    return update_locked(lock_free_runs(runs), **values)
+
+
+def lock_free_runs(runs: QuerySet[RoutineRun]) -> list[UUID]:
+    """Lock those of the runs that nobody else has locked; which."""
     if _locks_what_it_reads():
         found = _by_id(list(runs.values_list("id", flat=True)))
-        free = list(skipping_locked(found.order_by("id")).values_list("id", flat=True))
-        return update_locked(lock_runs(runs, free), **values)
-    ids = list(skipping_locked(runs.order_by("id"), keys=False).values_list("id", flat=True))
-    return update_locked(ids, **values)
+        return lock_runs(runs, list(skipping_locked(found.order_by("id")).values_list("id", flat=True)))
+    return list(skipping_locked(runs.order_by("id"), keys=False).values_list("id", flat=True))
 
 
 def _by_id(run_ids: Collection[UUID]) -> QuerySet[RoutineRun]:

@@ -27,9 +27,8 @@ from routines_app.protocol.record import facts
 from routines_app.protocol.record.facts import RunFacts
 
 EARLY = timedelta(seconds=1)  # how long before its time a run may start: clocks differ, and a message is fast
-LOCK_MS = (
-    1_000  # a start waits for claims, stamps and ends; whoever holds a row for longer keeps other runs from a worker
-)
+# A start waits for claims, stamps and ends; whoever holds a row for longer keeps other runs from a worker.
+LOCK_MS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,7 +10,7 @@ A PENDING row that may not start now is handed back with its reason, and costs n
 
 Nor does a start wait for a row that somebody holds: other runs want this worker, and each further message of the same
 run would take another. It is handed back too; where its own row is held, and nothing can be written, the message is
-used up, and upkeep rings it in again when the row is free (`lost_messages`).
+used up as a lost one is: upkeep rings it in again at its first look after the row is free (`lost_messages`).
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ class Retired:
 
 @dataclass(frozen=True, slots=True)
 class NotOurs:
-    """The row is not PENDING (or not there, or still held): the message does nothing."""
+    """The row is not PENDING, or not there, or waits for its time or its pool: the message does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class RowHeld:
     """Somebody holds the run's own row: nothing could be read for sure, or written."""
 
 
-Start = Started | Refused | Expired | Retired | NotOurs | Held
+Start = Started | Refused | Expired | Retired | NotOurs | RowHeld
 
 
 def start(
@@ -161,7 +161,7 @@ def hand_back(run_id: UUID, reason: Reason, now: datetime, *, of: int | None = N
     except Error as error:
         if not _is_held(error):
             raise
-        return Held()
+        return RowHeld()
     return Refused(reason) if won else NotOurs()
 
 

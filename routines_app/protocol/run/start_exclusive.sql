@@ -1,7 +1,8 @@
 -- Start an exclusive run: the routine's state is locked first (the lock order), then the fence is raised and the run
 -- moves PENDING -> RUNNING with the running key. While the run may not start, or any other run of the routine is RUNNING,
 -- nothing happens, not even to the fence; one that became RUNNING after this statement's snapshot is met by the unique
--- running key. Locks are waited for as long as `lock_timeout` says, an error after that: other runs want this worker.
+-- running key. Rows are waited for as long as `lock_timeout` says, an error after that: other runs
+-- want this worker. Whoever has locked a whole table (a migration) is waited for.
 -- What takes the places in braces: may_start.sql, the exclusive policies, the columns of facts.py.
 -- Arguments: run (uuid), routine (bigint), worker (text), token (uuid), orphan_seconds (int), eligible (timestamptz),
 -- lock_timeout (text; NULL: as the caller's transaction has it).

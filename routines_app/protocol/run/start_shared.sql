@@ -2,7 +2,8 @@
 -- The run is locked, then the routine is read under a share lock, as it is by then: an edit to an exclusive policy comes
 -- either before that, and nothing starts here, or after this commit, and every exclusive start sees the run. The lock
 -- on the routine is not waited for (a verb may hold it and want the run): while somebody edits it nothing starts here.
--- The lock on the run is waited for as long as `lock_timeout` says, an error after that: other runs want this worker.
+-- The run's row is waited for as long as `lock_timeout` says, an error after that: other runs want this worker. Whoever
+-- has locked the whole table (a migration) is waited for.
 -- What takes the places in braces: may_start.sql, the exclusive policies, the columns of facts.py.
 -- Arguments: run (uuid), worker (text), token (uuid), orphan_seconds (int), eligible (timestamptz),
 -- lock_timeout (text; NULL: as the caller's transaction has it).

@@ -1,15 +1,20 @@
-"""Runs that wait although their routine is archived. The archive ends the first of them, this the others: however many
-there are, no request waits for all of them, and no lock is held so long."""
+"""Runs that wait although their routine is archived.
+
+The archive ends the first of them, this the others: however many there are, no request waits for all of them, and no
+lock is held so long. What somebody holds is left for the next look.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 
+from django.db.models import Exists, OuterRef, QuerySet
+
 from routines_app.core.words import Reason, RoutineStatus, RunStatus
-from routines_app.models import RoutineRun
-from routines_app.protocol.end.overlap import cancel_pending
+from routines_app.models import Routine, RoutineRun
+from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.locks import lock_free_states
+from routines_app.protocol.ledger.locks import lock_free_runs, lock_free_states, update_locked
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.record.events import tell
 
@@ -17,16 +22,16 @@ CANCELLED_AT_ONCE = 1_000
 
 
 def cancel_archived(now: datetime) -> int:
-    """Cancel about one batch of them; how many. Routines that somebody holds are left for the next look."""
-    runs = RoutineRun.objects.using(ledger_alias())
-    waiting = runs.filter(status=RunStatus.PENDING, routine__status=RoutineStatus.ARCHIVED)
+    """Cancel about one batch of them; how many. Begins with the routines: of runs there may be any number that wait."""
+    archived = Routine.objects.using(ledger_alias()).filter(status=RoutineStatus.ARCHIVED)
     with bounded():
-        found = list(waiting.order_by("id").values_list("routine_id", flat=True)[:CANCELLED_AT_ONCE])
+        found = list(archived.filter(Exists(_waiting(OuterRef("pk")))).order_by("pk").values_list("pk", flat=True))
     cancelled = 0
-    for routine_id in dict.fromkeys(found):
-        if cancelled < CANCELLED_AT_ONCE:
-            with bounded():
-                cancelled += cancel_waiting(routine_id, now) if lock_free_states([routine_id]) else 0
+    for routine_id in found:
+        if cancelled >= CANCELLED_AT_ONCE:
+            break
+        with bounded():
+            cancelled += cancel_waiting(routine_id, now) if lock_free_states([routine_id]) else 0
     return cancelled
 
 
@@ -35,13 +40,19 @@ def cancel_waiting(routine_id: int, now: datetime) -> int:
 
     Asked behind that lock whether it is archived: code may have declared it again since somebody looked.
     """
-    pending = RoutineRun.objects.using(ledger_alias()).filter(
-        routine_id=routine_id, status=RunStatus.PENDING, routine__status=RoutineStatus.ARCHIVED
-    )
-    runs = list(pending.select_related("routine").order_by("id")[:CANCELLED_AT_ONCE])
-    ended = set(cancel_pending([run.pk for run in runs], Reason.ARCHIVED, now))
-    cancelled = [run for run in runs if run.pk in ended]
-    for run in cancelled:
-        run.status, run.reason, run.completed_at, run.publish_after = RunStatus.CANCELLED, Reason.ARCHIVED, now, None
-    tell(cancelled)
-    return len(cancelled)
+    waiting = _waiting(routine_id).filter(routine__status=RoutineStatus.ARCHIVED)
+    ids = list(waiting.order_by("id").values_list("id", flat=True)[:CANCELLED_AT_ONCE])
+    runs = RoutineRun.objects.using(ledger_alias()).filter(AnyOf("id", ids))
+    ended = lock_free_runs(runs.filter(status=RunStatus.PENDING))
+    values = {"status": RunStatus.CANCELLED, "reason": Reason.ARCHIVED, "completed_at": now, "publish_after": None}
+    update_locked(ended, **values)
+    tell(runs.filter(AnyOf("id", ended)).select_related("routine"))
+    return len(ended)
+
+
+def has_waiting(routine_id: int) -> bool:
+    return _waiting(routine_id).exists()
+
+
+def _waiting(routine_id: object) -> QuerySet[RoutineRun]:
+    return RoutineRun.objects.using(ledger_alias()).filter(routine_id=routine_id, status=RunStatus.PENDING)

@@ -42,6 +42,7 @@ _said = Said(logger)
 LATE_LOOK = outbox.FIRST_LOOK * 8  # the fourth
 LAST_LOOK = timedelta(hours=1)
 BATCH = 500
+MOST_HELD = 5_000  # that are passed over to find others
 AT_ONCE = 5_000  # of one queue, when a broker has come back
 COUNTED = 5_000  # of those that have to be routed one by one
 TURN_SECONDS = 5.0  # of a beat that died while it looked for losses
@@ -51,10 +52,8 @@ LOOKS = 3  # after a return: another beat may stamp late what it had sent to the
 def republish_lost(now: datetime) -> int:
     """Publish again what seems lost; how many. A broker that is away is left for the next pass."""
     with bounded():
-        due = _published().filter(publish_after__lte=now).order_by("publish_after")[:BATCH]
-        sent_at = dict(due.values_list("id", "dispatched_at"))
-        free = unheld(RoutineRun, sent_at)
-    suspects = messages_of(_published().filter(id__in=free).order_by("dispatched_at", "id"))
+        sent_at = _due(now)
+    suspects = messages_of(_published().filter(id__in=sent_at).order_by("dispatched_at", "id"))
     if not suspects:
         return 0
     late = {str(run_id) for run_id, at in sent_at.items() if at is not None and at + LATE_LOOK <= now}
@@ -65,6 +64,21 @@ def republish_lost(now: datetime) -> int:
         return 0
     _look_later(suspects, sent_at, now)
     return _count(lost, refused)
+
+
+def _due(now: datetime) -> dict[UUID, datetime | None]:
+    """When those were published that are to be looked at, oldest look first. Held ones take no place: they stay due."""
+    due = _published().filter(publish_after__lte=now).order_by("publish_after")
+    found: dict[UUID, datetime | None] = {}
+    held: set[UUID] = set()
+    while len(found) < BATCH and len(held) < MOST_HELD:
+        rows = dict(due.exclude(id__in=[*found, *held]).values_list("id", "dispatched_at")[:BATCH])
+        free = unheld(RoutineRun, rows)
+        found |= {run_id: rows[run_id] for run_id in free}
+        held |= rows.keys() - free
+        if len(free) == len(rows):  # as a rule, and at the first look
+            break
+    return found
 
 
 class Losses:

@@ -8,9 +8,11 @@ import pytest
 
 from routines_app import service
 from routines_app.core.words import RoutineStatus
-from routines_app.models import Routine, RoutineState
+from routines_app.models import Routine, RoutineRun, RoutineState
+from routines_app.protocol.upkeep import archived
 from routines_app.verbs.declare import declare_routine
 from tests.integration.conftest import MONDAY, NOTE
+from tests.integration.verbs.rows import waiting_run
 
 NIGHTLY = {"task": NOTE, "cron": "0 3 * * *"}
 
@@ -52,3 +54,18 @@ def test_a_declaration_brings_an_archived_routine_back(make: Make) -> None:
     declare_routine("nightly", NIGHTLY, "shop")
     assert Routine.objects.get().status == RoutineStatus.ACTIVE
     assert RoutineState.objects.get().next_run_at == MONDAY.replace(day=3, hour=3, minute=0, second=0)
+
+
+def test_what_waited_at_its_archive_does_not_come_back(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of very many waiting runs the beats cancel the rest: until then it cannot be declared again."""
+    monkeypatch.setattr(archived, "CANCELLED_AT_ONCE", 2)
+    routine = declare_routine("nightly", NIGHTLY, "shop")
+    for number in range(6):
+        waiting_run(routine, number)
+    service.archive_routine(routine)
+    with pytest.raises(service.NotAllowed, match="are still being cancelled"):
+        declare_routine("nightly", NIGHTLY, "shop")
+    assert archived.cancel_archived(MONDAY) == 2
+    declare_routine("nightly", NIGHTLY, "shop")
+    assert Routine.objects.get().status == RoutineStatus.ACTIVE
+    assert set(RoutineRun.objects.values_list("status", "reason")) == {("CANCELLED", "archived")}

@@ -56,3 +56,19 @@ def test_deleting_does_not_look_through_all_runs_for_retries(make: Make) -> None
     with CaptureQueriesContext(connection) as captured:
         service.delete_routine(routine)
     assert not [query["sql"] for query in captured if "retry_of_id" in query["sql"].partition("WHERE")[2]]
+
+
+def test_a_routine_that_comes_back_keeps_its_runs(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code may declare it again between two batches: what is left then is its ledger."""
+    monkeypatch.setattr(delete, "DELETE_BATCH", 2)
+    routine = make(every="1h")
+    for number in range(5):
+        waiting_run(routine, number)
+    service.archive_routine(routine)
+
+    def wake(deleted: int) -> None:
+        Routine.objects.filter(pk=routine.pk).update(status="ACTIVE")
+
+    with pytest.raises(service.NotAllowed, match="only an ARCHIVED routine can be deleted"):
+        service.delete_routine(routine, progress=wake)
+    assert RoutineRun.objects.count() == 3

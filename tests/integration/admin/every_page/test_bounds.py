@@ -22,7 +22,7 @@ from routines_app.protocol.ledger import clock
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
 from tests.integration.admin.pages import list_url, verb_url
 
-MOST = 15
+MOST = 15 if connection.vendor != "mysql" else 18  # which locks rows by their ids before it compares them
 # Of a transaction and its limits: they ask nothing of any table.
 TURNS = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK", "SET ", "SELECT current_setting(", "SELECT @@SESSION.")
 Pages = dict[str, Callable[[], Any]]

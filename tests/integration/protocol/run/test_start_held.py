@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from routines_app.coordination import leases
 from routines_app.core.words import ConcurrencyPolicy, Reason, RunStatus
 from routines_app.protocol.run import begin
-from routines_app.protocol.run.start import Held, Refused, Started, start
+from routines_app.protocol.run.start import Refused, RowHeld, Started, start
 from tests.integration.holding import held, needs_row_locks, row_locked
 from tests.integration.protocol.conformance.rows import columns, make_routine, make_run, state_columns
 
@@ -30,7 +30,7 @@ def test_a_run_whose_own_row_is_held_is_left_as_it_is(policy: ConcurrencyPolicy)
     before, state = columns(run), state_columns(run.routine)
     hint = run.routine_id if policy == ConcurrencyPolicy.FORBID else False
     with row_locked(run.id):
-        assert start(run.id, "me@here", exclusive=hint) == Held()
+        assert start(run.id, "me@here", exclusive=hint) == RowHeld()
     assert columns(run) == before
     assert state_columns(run.routine) == state
     assert leases.holder(run.routine_id) is None

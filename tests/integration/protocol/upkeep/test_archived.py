@@ -12,6 +12,7 @@ from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.upkeep import archived, reconcile
 from routines_app.protocol.upkeep.orphans import Observer
 from tests.integration.conftest import MONDAY
+from tests.integration.holding import held, needs_row_locks, row_locked
 from tests.integration.verbs.rows import running_run, waiting_run
 
 Make = Callable[..., Routine]
@@ -71,3 +72,21 @@ def test_their_ends_are_told(left: Routine) -> None:
     finally:
         signals.run_cancelled.disconnect(hear)
     assert heard == [(left.name, RunStatus.CANCELLED, Reason.ARCHIVED)] * 2
+
+
+@needs_row_locks
+@pytest.mark.django_db(transaction=True)
+def test_what_somebody_holds_stops_no_other(left: Routine, make: Make) -> None:
+    """A run that is held, or a state: the others end, of that routine and of those behind it."""
+    behind, last = make("behind", every="1h"), make("last", every="1h")
+    for number, routine in enumerate((behind, behind, behind, last, last, last), start=20):
+        waiting_run(routine, number)
+    Routine.objects.filter(pk__in=[behind.pk, last.pk]).update(status="ARCHIVED")
+    held_run = RoutineRun.objects.filter(routine=left, status=RunStatus.PENDING).earliest("id")
+    with row_locked(held_run.pk), held("routinestate", "routine_id", [behind.pk]):
+        for _ in range(4):
+            archived.cancel_archived(MONDAY)
+        assert (waiting(left), waiting(behind), waiting(last)) == (1, 3, 0)
+    for _ in range(3):
+        archived.cancel_archived(MONDAY)
+    assert (waiting(left), waiting(behind)) == (0, 0)

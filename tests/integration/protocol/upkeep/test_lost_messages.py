@@ -17,6 +17,7 @@ from routines_app.protocol.publish import outbox
 from routines_app.protocol.publish.outbox import FIRST_LOOK
 from routines_app.protocol.upkeep import lost_messages
 from routines_app.protocol.upkeep.lost_messages import LATE_LOOK, LOOKS, Losses, republish_lost
+from tests.integration.holding import needs_row_locks, row_locked
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -83,6 +84,19 @@ def test_only_as_many_as_are_missing_are_published_again(monkeypatch: pytest.Mon
     now = clock.now()
     runs = published(10, now - FIRST_LOOK)
     assert look(monkeypatch, 8, now) == [str(run.pk) for run in runs[:2]]
+
+
+@needs_row_locks
+def test_runs_whose_rows_are_held_are_left_alone_and_take_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are: the one behind them is found, and they when they are free."""
+    monkeypatch.setattr(lost_messages, "BATCH", 2)
+    now = clock.now()
+    runs = published(4, now - FIRST_LOOK)
+    RoutineRun.objects.filter(pk=runs[3].pk).update(publish_after=now)
+    with row_locked(runs[0].pk), row_locked(runs[1].pk), row_locked(runs[2].pk):
+        assert look(monkeypatch, 0, now) == [str(runs[3].pk)]
+    again = [run_id for _ in range(2) for run_id in look(monkeypatch, 0, now)]
+    assert again == [str(run.pk) for run in runs[:3]]
 
 
 def test_a_queue_full_of_others_messages_does_not_hide_a_loss_for_ever(monkeypatch: pytest.MonkeyPatch):
