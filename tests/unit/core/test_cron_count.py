@@ -135,3 +135,18 @@ def test_the_last_fire_is_found_from_behind() -> None:
     last = last_fire("0 0 29 2 */7", "UTC", datetime(1995, 1, 1, tzinfo=UTC), until)
     assert last == datetime(2032, 2, 29, tzinfo=UTC)
     assert last_fire("0 0 29 2 */7", "UTC", last, until) is None
+
+
+def test_what_a_gap_has_swallowed_can_be_the_last_fire() -> None:
+    """Half past two does not exist in Berlin on that day: it fires when the clock goes on, at three."""
+    after = datetime(2026, 3, 28, 12, tzinfo=UTC)
+    assert last_fire("30 2 * * *", "Europe/Berlin", after, after + timedelta(days=1)) == datetime(
+        2026, 3, 29, 1, tzinfo=UTC
+    )
+
+
+def test_the_calendar_has_a_beginning_and_an_end() -> None:
+    """Nothing matches before its first day, and nobody looks for changes of the clock in its last year."""
+    assert cron.parse_cron("0 0 1 2 *").last_before(datetime(1, 1, 1)) is None
+    berlin, begin = ZoneInfo("Europe/Berlin"), datetime(9998, 12, 1, tzinfo=UTC)
+    assert zones.clock_changes(berlin, begin, datetime(9999, 12, 30, tzinfo=UTC)) == []

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pickle
 
+import pytest
+
+from routines_app.core import errors
 from routines_app.core.errors import InvalidValue, RoutineError, shown
 
 
@@ -31,4 +34,11 @@ def test_any_value_can_be_shown() -> None:
     """Long values are cut, and one that cannot be printed does not hide the error about it."""
     assert shown("x" * 500).endswith("…")
     assert len(shown("x" * 500)) == 120
+    assert shown(Unshowable()) == "<Unshowable that cannot be shown>"
+
+
+def test_without_an_app_values_are_shown_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masks are handed down when the app is ready; the core alone has none."""
+    monkeypatch.setattr(errors, "_show", errors._plainly)
+    assert shown({"token": "x"}, "kwargs") == "{'token': 'x'}"
     assert shown(Unshowable()) == "<Unshowable that cannot be shown>"
