@@ -49,7 +49,7 @@ _ESCAPED_QUOTE = re.compile(r"""\\{1,8}["']""")
 _BRACKETED_OR_BARE = re.compile(r"""[\[({][^\[\](){}]*[\])}]?|[^\s,"'\\]{0,200}""")
 _ITS_NAME = re.compile(
     rf"""
-    \s{{0,40}} , [^{{}}]{{0,200}}? {_QUOTES}(?:name|key|field|header|variable|option){_QUOTES}
+    \s{{0,40}} , [^{{}}]{{0,80}}? {_QUOTES}(?:name|key|field|header|variable|option){_QUOTES}
     \s{{0,40}}[:=]\s{{0,40}} {_QUOTES}(?P<name>[\w.-]{{1,64}})
     """,
     re.IGNORECASE | re.VERBOSE,
