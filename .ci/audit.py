@@ -1,13 +1,15 @@
 """pip-audit over the locked packages: a part of `make check`.
 
 A known vulnerability fails it. Where nobody can be asked about vulnerabilities (no network, a mirror that does not know
-them) nothing is known: that is said, and fails nothing, so that the other checks can be run anywhere. Options are
-passed on to pip-audit: `-s osv`, or `--ignore-vuln ID` for what does not concern this project.
+them) nothing is known: that is said, and fails nothing, so that the other checks can be run anywhere. Whatever else
+keeps pip-audit from a report fails it. Options are passed on to pip-audit: `-s osv`, or `--ignore-vuln ID` for what
+does not concern this project.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess  # nosec B404 # starts pip-audit
 import sys
 import tempfile
@@ -18,6 +20,15 @@ LOCK = "requirements/dev.txt"
 LIMIT_SECONDS = 180  # for a hundred packages, asked about one after another
 ANSWER_SECONDS = 10  # for each of them
 SHOWN = 5
+# The last line of pip-audit, by itself or by Python: it has not reached the service, or that has failed.
+OUTAGE = re.compile(
+    r"""
+      pip_audit\._service\.interface\.(?: ServiceError | ConnectionError )\b
+    | requests\.exceptions\.(?: ConnectionError | \w*Timeout | SSLError | ProxyError | ChunkedEncodingError )\b
+    | .* your\ network\ may\ be\ blocking\ this\ service
+    """,
+    re.VERBOSE,
+)
 
 
 def main(options: list[str]) -> int:
@@ -29,9 +40,15 @@ def main(options: list[str]) -> int:
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory, "report.json")
         asked = pip_audit([*options, "--format", "json", "--output", str(report)])
-        if not report.exists():
-            return unknown(last_line(asked.stderr) if asked else f"no answer within {LIMIT_SECONDS} s")
-        return judge(json.loads(report.read_text())["dependencies"])
+        if report.exists():
+            return judge(json.loads(report.read_text())["dependencies"])
+    if asked is None:
+        return unknown(f"no answer within {LIMIT_SECONDS} s")
+    said = last_line(asked.stderr)
+    if OUTAGE.match(said):
+        return unknown(said)
+    print(f"pip-audit has failed without a report:\n{asked.stderr}")
+    return 1
 
 
 def pip_audit(options: list[str]) -> subprocess.CompletedProcess[str] | None:

@@ -86,7 +86,8 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# Leases have a Redis database of their own beside the broker's, where a queue of any name is a key.
+# Of leases. With nothing given they have a database of their own beside the broker's, where a queue of any name is a
+# key. REDIS_URL alone serves both: give BROKER_URL as well to keep them apart.
 REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/1")
 
 # Celery: needed. Messages are acknowledged early because the run row, not the message, is the work; workers

@@ -53,7 +53,7 @@ from routines_app.verbs.checking.limits import (
     SEARCH_WORDS,
 )
 from routines_app.verbs.checking.lookup import find_routine, is_id
-from routines_app.verbs.checking.rules import is_storable
+from routines_app.verbs.checking.rules import is_storable, typed_moment
 from routines_app.verbs.checking.typed_json import read_json
 from routines_app.verbs.checking.validation import DECLARED_FIELDS, clean_value, default_timezone
 from routines_app.verbs.create import create_routine
@@ -107,7 +107,7 @@ __all__ += ["clock_changes", "count_between", "next_slot", "parse_cron", "slots_
 __all__ += ["drafted_trigger", "stored_trigger"]
 # Forms: what a field accepts and how it is written.
 __all__ += ["CRON_NICKNAMES", "DECLARED_FIELDS"]
-__all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "is_storable"]
+__all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "is_storable", "typed_moment"]
 __all__ += ["parse_duration", "read_json", "registered_tasks"]
 # Requests: how much one may bring.
 __all__ += ["LONGEST_ADDRESS", "LONGEST_FORM", "LONGEST_QUESTION", "LONGEST_SEARCH", "LONGEST_WORDS"]

@@ -8,15 +8,12 @@ routine's id, and what is refused tells nothing about other routines.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from functools import wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_required, permission_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.utils.dateparse import parse_datetime
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.timezone import is_naive, make_aware
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_GET, require_POST
@@ -76,9 +73,10 @@ def run(request: HttpRequest, routine: int) -> HttpResponse:
 @verb("pause_routine")
 def pause(request: HttpRequest, routine: int) -> HttpResponse:
     """Pause, with an optional `reason` and `until` (ISO 8601)."""
+    until = request.POST.get("until", "")
     paused = service.pause_routine(
         routine,
-        until=_moment(request.POST.get("until", "")),
+        until=service.typed_moment("until", until) if until else None,
         reason=request.POST.get("reason", ""),
         actor=request.user.get_username(),
     )
@@ -138,15 +136,3 @@ def _answer(request: HttpRequest, facts: dict[str, Any], status: int = 200) -> H
     if target and url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure()):
         return HttpResponseRedirect(target)
     return JsonResponse(facts, status=status)
-
-
-def _moment(text: str) -> datetime | None:
-    if not text:
-        return None
-    try:
-        found = parse_datetime(text)
-    except ValueError:
-        found = None
-    if found is None:
-        raise InvalidValue("until", text, "give a date and time such as 2030-01-31T18:00:00+01:00")
-    return make_aware(found) if is_naive(found) else found

@@ -40,12 +40,13 @@ class Draft:
 
 
 @require_POST
-def preview(request: HttpRequest) -> HttpResponse:
+def preview(request: HttpRequest, *, may_view: bool) -> HttpResponse:
     """What the typed schedule means: a fragment for the page, and errors by field."""
     if refused := refusal_of(request, service.LONGEST_QUESTION):
         return refused
     now = service.now()
-    saved = _saved(request.POST.get("routine", ""))
+    # Ids can be guessed: who may not look at routines is told nothing about a saved one.
+    saved = _saved(request.POST.get("routine", "")) if may_view else None
     draft = read_draft(request.POST, saved, now)
     context = {
         "draft": draft,

@@ -89,7 +89,7 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
     def preview_view(self, request: HttpRequest) -> HttpResponse:
         if not (self.has_change_permission(request) or self.has_add_permission(request)):
             raise PermissionDenied
-        return preview.preview(request)
+        return preview.preview(request, may_view=self.has_view_permission(request))
 
     def overview_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
         return routine_page.routine_page(self, request, object_id)

@@ -23,6 +23,7 @@ from routines_app.models import Routine
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
 
+VIEW_RUNS = "view_routinerun"
 CHOSEN = "routines"
 """The field of a confirmation that says which routines it showed, by their ids."""
 
@@ -35,6 +36,8 @@ def verb_page(admin: RoutineAdmin, request: HttpRequest, object_id: int, slug: s
         admin.message_user(request, f"{verb.label} is not for a routine that is {routine.status}.", messages.WARNING)
         return HttpResponseRedirect(overview_url(routine))
     form = verb.form(request.POST if request.method == "POST" else None, initial=_initial(request, verb, routine))
+    if not may(request, VIEW_RUNS):
+        form.fields.pop("like", None)  # whoever posts it all the same would get that run's hidden arguments
     if request.method == "POST" and form.is_valid() and acted(admin, request, verb, routine, form):
         return HttpResponseRedirect(_where_to(verb, object_id))
     return _asked(admin, request, verb, form, [routine])
@@ -44,7 +47,7 @@ def _initial(request: HttpRequest, verb: Verb, routine: Routine) -> dict[str, An
     if verb.slug != "run":
         return {}
     try:
-        like = UUID(request.GET.get("like", ""))
+        like = UUID(request.GET.get("like", "")) if may(request, VIEW_RUNS) else None
     except ValueError:
         like = None
     made = {"like": like, "idempotency_key": uuid4().hex, "read_version": routine.version}

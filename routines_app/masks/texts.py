@@ -2,7 +2,8 @@
 
 Nobody can tell where the value after a secret name ends, so the rest of its line goes, and the rest of the text when
 a bracket or a quote is left open: better too little to read than a part of a secret. Only what has a look of its own
-(the password of an address, a key of a known make) is cut out of its line.
+(the password of an address, a key of a known make) or an end that can be told (the content of an element, a value that
+stands before its name) is cut out of its line.
 
 Long texts are read once. Whatever is looked for around a place is bounded, or consumed by the finding.
 """
@@ -10,6 +11,7 @@ Long texts are read once. Whatever is looked for around a place is bounded, or c
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from string import ascii_letters, digits
 
@@ -37,8 +39,32 @@ _LABELLED = re.compile(  # "name": "password", "value": "x"
 _NEXT_ARGUMENT = re.compile(rf"(?:{_QUOTE})?[\s,]{{1,40}}(?=\S)")  # --password x, "--password", "x"
 _SECOND_OF_PAIR = re.compile(rf"{_QUOTE}\s{{0,40}},\s*(?=\S)")  # ("password", "x")
 
+# "value": "x", "name": "password"
+_QUOTES = r"""\\{0,8}["']"""  # in JSON inside of JSON with backslashes
+_VALUE = re.compile(
+    rf"""["'](?:values?|val|content|data|default){_QUOTES}\s{{0,40}}[:=]\s{{0,40}}(?:[bru]{{1,2}}(?=["']))?""",
+    re.IGNORECASE,
+)
+_ESCAPED_QUOTE = re.compile(r"""\\{1,8}["']""")
+_BRACKETED_OR_BARE = re.compile(r"""[\[({][^\[\](){}]*[\])}]?|[^\s,"'\\]{0,200}""")
+_ITS_NAME = re.compile(
+    rf"""
+    \s{{0,40}} , [^{{}}]{{0,80}}? {_QUOTES}(?:name|key|field|header|variable|option){_QUOTES}
+    \s{{0,40}}[:=]\s{{0,40}} {_QUOTES}(?P<name>[\w.-]{{1,64}})
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+# <password>x</password>
+_ELEMENT = re.compile(r"<(?P<tag>(?:[\w.-]{1,64}:)?(?P<name>[\w.-]{1,64}))(?:\s{1,20}[\w:.-]{1,40}\s?=[^<>]{0,400})?>")
+_CONTENT = re.compile(r"[^\s<]|<!\[")
+LONGEST_CONTENT = 4_000  # characters until the end of an element
+
 _RUN = re.compile(r"""[^\s"'<>`]*""")
-_USER = re.compile(r"""[^\s"'<>`/@:]*:(?!\d{1,5}(?:[/?#,;)\]}\s"'<>`]|$))""")  # a port is no password
+_USER = re.compile(r"""[^\s"'<>`/@:]*:""")
+_PORT = re.compile(r"\d{1,5}(?=[/?#,;)\]}]|$)")
+_QUERY = re.compile(r"[^?@:]{0,200}\?[\w.-]{1,40}=")  # behind a port: /path?mail=
+_NEXT_ADDRESS = re.compile(r"[,;][A-Za-z][\w+.-]{0,40}://")
 _KNOWN = re.compile(
     r"""
       (?<![A-Za-z0-9]) (?: AKIA | ASIA ) [0-9A-Z]{16} (?![A-Za-z0-9])
@@ -54,16 +80,65 @@ _KNOWN_HINTS = ("AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "eyJ", "
 
 def masked_line(text: str) -> str:
     """A text without its secrets; the same text where it has none."""
-    shown = _without_passwords_in_addresses(_without_values_of_names(text))
+    shown = _without_passwords_in_addresses(_without_named_values(text))
     return _KNOWN.sub(MASK, shown) if any(hint in shown for hint in _KNOWN_HINTS) else shown
 
 
-def _without_values_of_names(text: str) -> str:
-    """`token=…`, `"password": "…"`, `Authorization: Bearer …`, `--password …`, `IDENTIFIED BY …`."""
+def _without_named_values(text: str) -> str:
     patterns = get_settings().secret_patterns
     lowered = text.lower()
     if not any(hint in lowered for hint in _hints(patterns)):
         return text
+    shown = _cut_out(text, _contents_of_elements(text))
+    shown = _cut_out(shown, _values_before_names(shown))
+    return _without_values_after_names(shown, patterns)
+
+
+def _cut_out(text: str, places: Iterable[tuple[int, int]]) -> str:
+    shown, at = [], 0
+    for start, end in places:
+        shown += [text[at:start], MASK]
+        at = end
+    return "".join([*shown, text[at:]]) if shown else text
+
+
+def _contents_of_elements(text: str) -> Iterator[tuple[int, int]]:
+    """`<password>…</password>`, also where the text was cut; a `<password>` by itself may be a placeholder."""
+    at = 0
+    while element := _ELEMENT.search(text, at):
+        at = element.end()
+        if not looks_secret(element["name"]):
+            continue
+        end = text.find(f"</{element['tag']}", at, at + LONGEST_CONTENT)
+        if end == -1 and _CONTENT.match(text, at):
+            end = _end_of_value(text, at)
+        if end > at:
+            yield at, end
+            at = end
+
+
+def _values_before_names(text: str) -> Iterator[tuple[int, int]]:
+    """`"value": "…", "name": "password"`, also with something else between them."""
+    at = 0
+    while value := _VALUE.search(text, at):
+        at = value.end()
+        end = _end_of_entry(text, at)
+        its = _ITS_NAME.match(text, end)
+        if its and looks_secret(its["name"]):
+            yield at, end
+            at = end
+
+
+def _end_of_entry(text: str, start: int) -> int:
+    if escaped := _ESCAPED_QUOTE.match(text, start):
+        end = text.find(escaped[0], escaped.end())
+        return len(text) if end == -1 else end + len(escaped[0])
+    entry = QUOTED.match(text, start) or _BRACKETED_OR_BARE.match(text, start)
+    return entry.end() if entry else start
+
+
+def _without_values_after_names(text: str, patterns: tuple[str, ...]) -> str:
+    """`token=…`, `"password": "…"`, `Authorization: Bearer …`, `--password …`, `IDENTIFIED BY …`."""
     places, shown, at, look_from = _places(patterns), [], 0, 0
     while found := places.search(text, look_from):
         start = found.end() if found.lastgroup == "announced" else _start_of_value(text, found, at)
@@ -153,6 +228,17 @@ def _begin_of_password(text: str, at: int, end: int) -> int:
     """After the user of the first address in the run that has one with a password; -1 without."""
     while (at := text.find("://", at, end)) != -1:
         at += 3
-        if user := _USER.match(text, at, end):
+        user = _USER.match(text, at, end)
+        if user is None:
+            continue
+        port = _PORT.match(text, user.end(), end)
+        if port is None:
+            return user.end()
+        if _QUERY.match(text, port.end(), end):
+            continue
+        # A password may look like a port and a path: it does if an `@` follows that is not the next address's.
+        following = _NEXT_ADDRESS.search(text, port.end(), end)
+        at = following.start() if following else end
+        if text.find("@", port.end(), at) != -1:
             return user.end()
     return -1

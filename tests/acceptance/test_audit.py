@@ -25,10 +25,11 @@ class Vulnerabilities(BaseHTTPRequestHandler):
     """Answers as OSV does."""
 
     known: list[dict[str, Any]] = []
+    status = 200
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(200)
+        self.send_response(self.status)
         self.end_headers()
         self.wfile.write(json.dumps({"vulns": self.known} if self.known else {}).encode())
 
@@ -39,6 +40,7 @@ class Vulnerabilities(BaseHTTPRequestHandler):
 @pytest.fixture
 def osv(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(Vulnerabilities, "known", [])
+    monkeypatch.setattr(Vulnerabilities, "status", 200)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Vulnerabilities)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
@@ -68,6 +70,19 @@ def test_a_known_vulnerability_fails(tmp_path: Path, osv: str) -> None:
 def test_nobody_to_ask_is_said_and_fails_nothing(tmp_path: Path) -> None:
     code, said = audit(tmp_path, f"http://127.0.0.1:{free_port()}/")
     assert (code, "NOT AUDITED" in said) == (0, True), said
+
+
+def test_a_service_that_answers_with_an_error_is_said_and_fails_nothing(tmp_path: Path, osv: str) -> None:
+    Vulnerabilities.status = 503
+    code, said = audit(tmp_path, osv)
+    assert (code, "NOT AUDITED" in said) == (0, True), said
+
+
+def test_a_crash_of_pip_audit_is_no_outage(tmp_path: Path, osv: str) -> None:
+    """It got an answer, and broke over it: what it says is shown."""
+    Vulnerabilities.known = [{"nameless": "PYSEC-1"}]
+    code, said = audit(tmp_path, osv)
+    assert (code, "NOT AUDITED" in said, "KeyError: 'id'" in said) == (1, False, True), said
 
 
 def test_packages_that_nobody_knows_are_not_audited(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
-from django.utils.dateparse import parse_datetime
-from django.utils.timezone import is_naive, make_aware
+from django.core.management.base import CommandParser
 
 from routines_app import service
 from routines_app.management.subcommand import Subcommand, add_routine, operator, shown
@@ -23,17 +20,6 @@ class Command(Subcommand):
         parser.add_argument("--reason", default="")
 
     def handle(self, *, routine: str | int, until: str | None, reason: str, **_: Any) -> None:
-        end = None if until is None else _moment("--until", until)
+        end = None if until is None else service.typed_moment("--until", until)
         paused = service.pause_routine(routine, until=end, reason=reason, actor=operator())
         self.say(f"{paused.name} is paused" + (f" until {shown(end)}" if end else ""))
-
-
-def _moment(option: str, text: str) -> datetime:
-    """ISO 8601; without an offset it is in the project's timezone."""
-    try:
-        found = parse_datetime(text)
-    except ValueError:
-        found = None
-    if found is None:
-        raise CommandError(f"{option}: {text!r} is not a time such as 2026-03-01T06:00+01:00")
-    return make_aware(found) if is_naive(found) else found

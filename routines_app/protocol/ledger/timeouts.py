@@ -106,7 +106,8 @@ def _limit_read(execute: Callable[..., Any], statement: Any, arguments: Any, man
 
 def _is_plain_read(statement: Any, cursor: Any) -> bool:
     """Not what a cursor of the server reads: that has a name, and takes no second statement."""
-    return isinstance(statement, str) and statement.startswith("SELECT ") and not hasattr(cursor.cursor, "name")
+    is_named = getattr(cursor.cursor, "name", None) is not None  # those of psycopg2 all have the attribute
+    return isinstance(statement, str) and statement.startswith("SELECT ") and not is_named
 
 
 def _limited_on_mysql(connection: Any, statement: str) -> str:

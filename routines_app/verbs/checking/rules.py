@@ -12,6 +12,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from django.utils.dateparse import parse_datetime
+from django.utils.timezone import is_naive, make_aware
+
 from routines_app.core.cron import parse_cron, validate_timezone
 from routines_app.core.durations import format_duration, parse_duration
 from routines_app.core.errors import InvalidValue
@@ -154,6 +157,17 @@ def moment(field: str, value: Any) -> datetime:
     if not EARLIEST <= value <= LATEST:
         raise InvalidValue(field, value, f"give a datetime between {EARLIEST.year} and {LATEST.year}")
     return value.astimezone(UTC)
+
+
+def typed_moment(field: str, text: str) -> datetime:
+    """ISO 8601, as a person types it; without an offset it is in the current timezone."""
+    try:
+        found = parse_datetime(text)
+    except ValueError:
+        found = None
+    if found is None:
+        raise InvalidValue(field, text, "give a date and time such as 2030-01-31T18:00:00+01:00")
+    return make_aware(found) if is_naive(found) else found
 
 
 def cron(field: str, value: Any) -> str:

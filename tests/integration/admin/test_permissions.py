@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test import Client
@@ -146,6 +148,22 @@ def test_whoever_may_only_add_learns_no_names_by_guessing_ids(login: Login, fiel
     assert not any(name in page.text for page in pages for name in ("the payroll", "the warehouse"))
     seeing = login("add_routine", "view_routine", name="eve")
     assert seeing.get(address, {field: hidden}).text.count("the payroll" if field == "parent" else "the warehouse")
+
+
+def test_whoever_may_only_add_learns_no_schedule_by_guessing_ids(login: Login) -> None:
+    """The preview compares with what is saved, and knows how long its runs take: for those who may look."""
+    hidden = make_routine(cron="17 3 * * *", timezone="UTC")
+    for minutes in range(3):
+        ended(hidden, clock.now() - timedelta(minutes=minutes), seconds=90)
+    typed = {"trigger_kind": "CRON", "cron": "* * * * *", "timezone": "UTC"}
+    address = reverse("admin:routines_routine_preview")
+    adding, seeing = login("add_routine"), login("add_routine", "view_routine", name="eve")
+    shown, as_new = (adding.post(address, typed | {"routine": of}).json() for of in (str(hidden.pk), ""))
+    assert ("03:17" in shown["html"], "usual duration" in shown["html"]) == (False, False)
+    assert shown == as_new
+    full = seeing.post(address, typed | {"routine": str(hidden.pk)}).json()["html"]
+    assert "instead of 7" in full
+    assert "usual duration of 1m 30s" in full
 
 
 def test_a_pool_is_chosen_by_whoever_may_see_pools(login: Login) -> None:

@@ -138,6 +138,22 @@ def test_a_run_like_another_does_not_go_to_another_task(
     assert RoutineRun.objects.count() == 1
 
 
+def test_who_may_not_look_at_runs_starts_from_the_routines_own_arguments(
+    login: Login, routine: Routine, old_run: RoutineRun
+) -> None:
+    """The run's page is closed to them: the form shows none of its arguments, and a post gets none of its secrets."""
+    client = login("view_routine", "run_routine")
+    assert client.get(run_url(old_run)).status_code == 403
+    form = run_form(client, routine, old_run)
+    assert URL not in str(form)
+    seen = login("view_routine", "view_routinerun", "run_routine", name="eve")
+    guessed = typed(run_form(seen, routine, old_run))
+    assert guessed["like"]
+    page = client.post(verb_url(routine, "run"), guessed)
+    assert "token is hidden" in errors_of(page, "kwargs").lower()
+    assert RoutineRun.objects.count() == 1
+
+
 # The form
 
 

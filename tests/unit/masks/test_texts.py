@@ -53,11 +53,31 @@ from tests.unit.masks.test_names import SECRET
         "redis://:one@a,redis://:hunter2@b",
         "postgres://ada:hunter2…",
         "cut at 20: mysql://ada:hunter2… [cut, 70000 characters]",
+        "postgres://ada:2024/hunter2@db/x",
+        "redis://:99/hunter2@h",
+        "amqp://ada:7?hunter2@h",
+        "amqp://ada:7#hunter2@h//",
+        "redis://:99,hunter2@h",
+        "redis://:99;hunter2)@h",
+        "postgres://ada:12/hunter2@db/x?owner=a@b",
+        "redis://a:6379/0;redis://:hunter2@b/0",
+        "http://db:8080/x?next=redis://:hunter2@b",
         "pg_dump --password hunter2 --host db",
         "['pg_dump', '--password', 'hunter2']",
         "headers [('Cookie', 'hunter2')]",
         '[\n  "token",\n  "hunter2"',
         '{"name": "token", "value": "hunter2"',
+        "{'value': 'hunter2', 'name': 'DB_PASSWORD'}",
+        "{'value': 'token hunter2', 'name': 'DB_PASSWORD'}",
+        '{"Value": "a \\"quoted\\" hunter2", "Type": "String", "Name": "db-password"}, …',
+        '"{\\"value\\": \\"hunter2\\", \\"key\\": \\"token\\"',
+        "{'value': ['a', 'hunter2'], 'name': 'tokens'}",
+        "[{'value': b'hunter2', 'name': 'token'}",
+        "<password>hunter2</password>",
+        "<ns:dbPassword type='x'>\n  one\n  hunter2\n</ns:dbPassword>",
+        "<credentials><user>a</user>\n<word>hunter2</word></credentials>",
+        "<token><![CDATA[hunter2]]></token>",
+        "<token>hunter2… [cut, 70000 characters]",
         "private_key: hunter2",
         "Private key = hunter2",
         "dsn=hunter2",
@@ -86,7 +106,14 @@ def test_secrets_in_texts_are_masked_by_their_look(text: str) -> None:
         "bypass=1 compass=n keyboard: de passengers: 12",
         "authority: example.org",
         "http://db:8080/x?mail=a@b.c and ada@example.org",
+        "http://db:8080/x?mail=a@b.c&cc=d@e.f",
         "see https://example.org/a:b@c",
+        "see https://example.org:8443/a/b, and mail to a@b.c",
+        "{'value': 'hunter2', 'name': 'colour'}",
+        "{'value': 3, 'name': 'colour'}, {'name': 'token'}",
+        "usage: login <token> <url>",
+        "<Token object at 0x7f> is no <password> of <a>ada</a>",
+        "<b>token</b> <token></token>",
         "docker://nginx:latest for ada@example.org",
         "the bearer of news, identified as such",
         'File "/src/token.py", line 5, in check_token',
@@ -109,6 +136,12 @@ def test_an_address_stays_readable_around_its_password() -> None:
     assert masked_line(text) == f"OperationalError: postgres://ada:{MASK}@db:5432/shop?sslmode=require is away"
 
 
+def test_values_before_their_names_and_in_elements_are_cut_out() -> None:
+    """Where they end can be told."""
+    assert masked_line("{'value': 'x', 'name': 'token'} a") == f"{{'value': {MASK}, 'name': 'token'}} a"
+    assert masked_line("<a><token>x</token> b</a>") == f"<a><token>{MASK}</token> b</a>"
+
+
 @pytest.mark.parametrize(
     "secret", ["AKIAABCDEFGHIJKLMNOP", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "eyJhbGciOiJI.eyJzdWIiOiIx.c2ln"]
 )
@@ -118,7 +151,23 @@ def test_keys_of_a_known_make_are_cut_out(secret: str) -> None:
 
 
 LETTERS = st.sampled_from(
-    [*"ab \n\t\"'\\=:,([{}])@/-_…", "token", "pwd", "pass", "://", "--", MASK, "bearer ", "eyJ", "name"]
+    [
+        *"ab \n\t\"'\\=:,([{}])@/-_…",
+        "token",
+        "pwd",
+        "pass",
+        "://",
+        "--",
+        MASK,
+        "bearer ",
+        "eyJ",
+        "name",
+        "<token>",
+        "</token>",
+        "'value': ",
+        "'name': 'token'",
+        "1/",
+    ]
 )
 
 
@@ -173,6 +222,22 @@ def test_what_follows_a_secret_name_is_never_shown(before: str, after: str, name
             "identified with ",
         ),
         *(
+            "://a:1/",
+            "://a:1/?b=",
+            "://a:1,x",
+            "<token>",
+            "<token>\n",
+            "<token> ",
+            "<token>a</b>",
+            "<token a='",
+            "'value': '",
+            "'value': \"",
+            "'value': [",
+            "'value': 'a', ",
+            "'value': 'a', 'name': 'token'",
+            "'value': \\'",
+        ),
+        *(
             "('token', ",
             "('token'",
             '"token" ',
@@ -186,7 +251,7 @@ def test_what_follows_a_secret_name_is_never_shown(before: str, after: str, name
 )
 def test_the_time_grows_with_the_text(piece: str) -> None:
     """Ten times the text costs about ten times the time, and not a hundred times, whatever it is made of."""
-    small, large = (piece * (size // len(piece)) for size in (60_000, 600_000))
+    small, large = (piece * (size // len(piece)) + "://@,x://?b=@" for size in (60_000, 600_000))
     fastest = min(_seconds(small) for _ in range(3))
     assert _seconds(large) < 30 * fastest + 0.3
 
