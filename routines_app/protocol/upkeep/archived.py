@@ -7,6 +7,7 @@ lock is held so long. What somebody holds is left for the next look.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -54,5 +55,5 @@ def has_waiting(routine_id: int) -> bool:
     return _waiting(routine_id).exists()
 
 
-def _waiting(routine_id: object) -> QuerySet[RoutineRun]:
+def _waiting(routine_id: Any) -> QuerySet[RoutineRun]:
     return RoutineRun.objects.using(ledger_alias()).filter(routine_id=routine_id, status=RunStatus.PENDING)
