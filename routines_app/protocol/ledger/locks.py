@@ -139,12 +139,13 @@ def update_free(runs: QuerySet[RoutineRun], **values: Any) -> int:
     return update_locked(lock_free_runs(runs), **values)
 
 
-def lock_free_runs(runs: QuerySet[RoutineRun]) -> list[UUID]:
-    """Lock those of the runs that nobody else has locked; which."""
+def lock_free_runs(runs: QuerySet[RoutineRun], most: int | None = None) -> list[UUID]:
+    """Lock those of the runs that nobody else has locked, the oldest of them if there are more; which."""
+    in_order = runs.order_by("id")
     if _locks_what_it_reads():
-        found = _by_id(list(runs.values_list("id", flat=True)))
+        found = _by_id(list(in_order.values_list("id", flat=True)[:most]))
         return lock_runs(runs, list(skipping_locked(found.order_by("id")).values_list("id", flat=True)))
-    return list(skipping_locked(runs.order_by("id"), keys=False).values_list("id", flat=True))
+    return list(skipping_locked(in_order, keys=False).values_list("id", flat=True)[:most])
 
 
 def _by_id(run_ids: Collection[UUID]) -> QuerySet[RoutineRun]:

@@ -42,12 +42,10 @@ def cancel_waiting(routine_id: int, now: datetime) -> int:
     Asked behind that lock whether it is archived: code may have declared it again since somebody looked.
     """
     waiting = _waiting(routine_id).filter(routine__status=RoutineStatus.ARCHIVED)
-    ids = list(waiting.order_by("id").values_list("id", flat=True)[:CANCELLED_AT_ONCE])
-    runs = RoutineRun.objects.using(ledger_alias()).filter(AnyOf("id", ids))
-    ended = lock_free_runs(runs.filter(status=RunStatus.PENDING))
+    ended = lock_free_runs(waiting, CANCELLED_AT_ONCE)
     values = {"status": RunStatus.CANCELLED, "reason": Reason.ARCHIVED, "completed_at": now, "publish_after": None}
     update_locked(ended, **values)
-    tell(runs.filter(AnyOf("id", ended)).select_related("routine"))
+    tell(RoutineRun.objects.using(ledger_alias()).filter(AnyOf("id", ended)).select_related("routine"))
     return len(ended)
 
 

@@ -96,7 +96,7 @@ def test_runs_whose_rows_are_held_are_left_alone_and_take_no_place(monkeypatch: 
     with row_locked(runs[0].pk), row_locked(runs[1].pk), row_locked(runs[2].pk):
         assert look(monkeypatch, 0, now) == [str(runs[3].pk)]
     again = [run_id for _ in range(2) for run_id in look(monkeypatch, 0, now)]
-    assert again == [str(run.pk) for run in runs[:3]]
+    assert sorted(again) == sorted(str(run.pk) for run in runs[:3])  # they are all due at one moment
 
 
 def test_a_queue_full_of_others_messages_does_not_hide_a_loss_for_ever(monkeypatch: pytest.MonkeyPatch):
