@@ -217,14 +217,17 @@ class Nemesis(People):
 
     def fill_redis(self) -> bool:
         """At its memory limit it refuses every write."""
-        if self.stack.redis.process is None or not self.limit_redis("1"):
+        if self.stack.redis.process is None:
             return False
-        return self.mend_after(1, 8, lambda: self.limit_redis("0"))
+        client = self.stack.redis.client()  # kept: workers that try again and again leave no room for a new one
+        if not self.limit_redis(client, "1"):
+            return False
+        return self.mend_after(1, 8, lambda: self.limit_redis(client, "0"))
 
-    def limit_redis(self, size: str) -> bool:
+    def limit_redis(self, client: redis.Redis, size: str) -> bool:
         """A Redis that is gone comes back without any limit."""
         with suppress(redis.RedisError):
-            self.stack.redis.client().config_set("maxmemory", size)
+            client.config_set("maxmemory", size)
             return True
         return False
 
