@@ -15,7 +15,7 @@ from django.core.management.color import no_style
 from django.db import connection
 from django.test import TransactionTestCase
 
-from routines_app.coordination.patience import be_patient
+from routines_app.coordination.patience import WORKER, be_patient
 from tests.processes import answers, wait_for
 from tests.servers import MARIADB_PORT, RABBITMQ_PORT, SharedServers, shared_ports
 
@@ -27,7 +27,7 @@ MADE_BY_MIGRATIONS = {"auth_permission", "django_content_type"}
 def pytest_configure(config: pytest.Config) -> None:
     import tests.acceptance.app  # noqa: F401 - becomes Celery's current app, with the tests' tasks registered
 
-    be_patient()  # a busy machine's servers may need longer than a web request would wait
+    be_patient(WORKER)  # a busy machine's servers may need longer than a web request would wait
     if hasattr(config, "workerinput") or config.option.collectonly or asks_only_for_unit_tests(config):
         return
     atexit.register(SERVERS.dispose)

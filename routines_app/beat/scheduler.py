@@ -8,7 +8,7 @@ from celery.beat import Scheduler
 
 from routines_app.beat.loop import BeatLoop
 from routines_app.conf import get_settings
-from routines_app.coordination.patience import be_patient
+from routines_app.coordination.patience import BEAT, be_patient
 from routines_app.protocol.ledger.database import keep_connection, ledger_alias
 
 
@@ -25,7 +25,7 @@ class RoutinesScheduler(Scheduler):
 
     def setup_schedule(self) -> None:
         """No entries: those of the base class would fire in every beat."""
-        be_patient()
+        be_patient(BEAT)
         keep_connection(ledger_alias(), get_settings().worker_connection_seconds)
 
     def tick(self, *_: Any, **__: Any) -> float:

@@ -28,14 +28,14 @@ from routines_app.coordination.broker_connection import (
     root_of,
 )
 from routines_app.coordination.envelope import Arguments, Message
-from routines_app.coordination.patience import patience
+from routines_app.coordination.patience import patience, rest_seconds
 from routines_app.coordination.routing import Route, Routing, Unroutable
 from routines_app.coordination.sending import AMQP_PRIORITY, REDIS_PRIORITY, send_batch
 from routines_app.core.words import Priority
 
 logger = logging.getLogger(__name__)
 
-QUIET_SECONDS = 0.5  # after a failure others fail at once for this long, instead of each waiting for its own time-out
+QUIET_SECONDS = 0.5  # after a failure others fail at once, for so long at least: no time-out for each of them
 
 
 class BrokerAway(Exception):
@@ -135,12 +135,14 @@ class Broker:
         self._keep_quiet()
         if not self._lock.acquire(timeout=patience().broker_seconds):
             raise BrokerAway("somebody else has waited for it for long")
+        began = time.monotonic()
         try:
             self._keep_quiet()
             yield
         except self._errors() as error:
             self._disconnect()
-            self._quiet_until = time.monotonic() + QUIET_SECONDS
+            failed_at = time.monotonic()
+            self._quiet_until = failed_at + rest_seconds(QUIET_SECONDS, failed_at - began)
             self._last_failure = self._failure(error)
             raise self._last_failure from error
         finally:

@@ -21,12 +21,12 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from routines_app.conf import get_settings
-from routines_app.coordination.patience import patience
+from routines_app.coordination.patience import patience, rest_seconds
 from routines_app.coordination.redis_address import FORMS, Address, NoAddress, addresses, source
 
 logger = logging.getLogger(__name__)
 
-QUIET_SECONDS = 1.0  # after a failure, what is only a courtesy is not even tried for this long
+QUIET_SECONDS = 1.0  # after a failure, what is only a courtesy is not even tried, for this long at least
 REFUSED_SECONDS = 60.0  # a server that refused something is not called back before it has refused nothing for so long
 FULL_SECONDS = 3.0  # the same of one that was out of memory: it may still be read, and writes come every few seconds
 LONGEST_TEXT = 300
@@ -55,23 +55,23 @@ _ERRORS = (redis.RedisError, OSError, UnicodeError)  # the last: an answer that 
 @contextmanager
 def asking(*, courtesy: bool = False) -> Iterator[redis.Redis]:
     """This process's client, for one errand. Raises `RedisAway`; for a courtesy at once, just after a failure."""
-    state = _state()
-    if courtesy and state.is_quiet:
+    state, began = _state(), time.monotonic()
+    if state.is_quiet and (courtesy or not patience().insists):
         raise RedisAway("it was away a moment ago")
     try:
         asked = client()
     except Exception as error:  # whatever the settings make Celery, kombu or redis-py raise
-        raise _away(error) from error
+        raise _away(error, began) from error
     try:
         yield asked
     except _ERRORS as error:
-        raise _away(error) from error
+        raise _away(error, began) from error
     state.is_back()
 
 
-def _away(error: Exception) -> RedisAway:
+def _away(error: Exception, began: float) -> RedisAway:
     _try_another_next()
-    return RedisAway(_state().is_away(error))
+    return RedisAway(_state().is_away(error, time.monotonic() - began))
 
 
 def client() -> redis.Redis:
@@ -152,10 +152,10 @@ class _State:
     def is_quiet(self) -> bool:
         return time.monotonic() < self.quiet_until
 
-    def is_away(self, error: Exception) -> str:
+    def is_away(self, error: Exception, took: float) -> str:
         now = time.monotonic()
         known, self.why = bool(self.why), _why(error)
-        self.quiet_until = now + QUIET_SECONDS
+        self.quiet_until = now + rest_seconds(QUIET_SECONDS, took)
         if isinstance(error, redis.ResponseError):
             is_full = isinstance(error, redis.OutOfMemoryError)
             self.refuses_until = max(self.refuses_until, now + (FULL_SECONDS if is_full else REFUSED_SECONDS))

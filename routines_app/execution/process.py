@@ -13,7 +13,7 @@ from django.db import Error, connections
 
 from routines_app.conf import get_settings
 from routines_app.coordination.envelope import EXECUTE_TASK
-from routines_app.coordination.patience import be_patient
+from routines_app.coordination.patience import WORKER, be_patient
 from routines_app.execution.background import drain, in_background
 from routines_app.models import Role
 from routines_app.protocol.ledger.database import keep_connection
@@ -29,7 +29,7 @@ DRAIN_SECONDS = 3.0  # how long a worker that ends waits for what it still has t
 @signals.worker_process_init.connect(weak=False)
 def keep_connections(**_: Any) -> None:
     """With CONN_MAX_AGE 0 every run would open a connection of its own."""
-    be_patient()
+    be_patient(WORKER)
     seconds = get_settings().worker_connection_seconds
     for alias in connections:
         keep_connection(alias, seconds)

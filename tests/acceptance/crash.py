@@ -11,13 +11,18 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
+import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from celery.signals import beat_init, worker_process_init
+
+SILENT_SECONDS = 3
 
 
 class CrashPoint:
@@ -167,17 +172,34 @@ def time_ticks(path: Path) -> None:
 
 
 def stamp_looks(path: Path) -> None:
-    """One number per pass of the beat: the monotonic second at which it began."""
+    """One number per pass of the beat: the monotonic second at which it began.
+
+    Where a beat is that comes to no other pass for a while is written beside it: the stack of its main thread.
+    """
     from routines_app.beat.loop import BeatLoop
 
-    look = BeatLoop._guarded_look
+    look, looked_at = BeatLoop._guarded_look, [time.monotonic()]
 
     def stamped(self: BeatLoop) -> float:
+        looked_at[0] = time.monotonic()
         with path.open("a") as stream:
-            stream.write(f"{time.monotonic():.3f}\n")
+            stream.write(f"{looked_at[0]:.3f}\n")
         return look(self)
 
     BeatLoop._guarded_look = stamped  # type: ignore[method-assign]
+    threading.Thread(target=write_stacks, args=(looked_at, path.with_suffix(".stacks")), daemon=True).start()
+
+
+def write_stacks(looked_at: list[float], path: Path) -> None:
+    """Each second of a silence, from the third on. Not by `faulthandler`: from beside the interpreter it crashes it."""
+    while True:
+        time.sleep(1)
+        silent = time.monotonic() - looked_at[0]
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        if silent > SILENT_SECONDS and frame is not None:
+            where = [line for line in traceback.format_stack(frame) if "/routines_app/" in line or "/tests/" in line]
+            with path.open("a") as stream:
+                stream.write(f"silent for {silent:.1f} s at {time.monotonic():.1f}:\n{''.join(where)}")
 
 
 beat_init.connect(install, weak=False)

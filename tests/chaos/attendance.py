@@ -62,6 +62,11 @@ class Attendance:
         elif pid in self.lives:
             self.lives[pid].excused.append(stretch)
 
+    def stacks(self, name: str) -> str:
+        """Where that beat was when it was silent for seconds, as it wrote it down itself; empty if it never was."""
+        paths = [life.looks.with_suffix(".stacks") for life in self.lives.values() if life.name == name]
+        return "".join(path.read_text() for path in paths if path.exists())
+
     def longest(self, until: float) -> tuple[float, str]:
         """The longest silence of any beat, and whose it was."""
         silences = [

@@ -22,7 +22,8 @@ def judge_conduct(nemesis: Nemesis) -> list[str]:
     print(f"longest silence     {seconds:.2f} s ({name}; at most {bound:.1f} s on this machine, as busy as it is)")
     print(f"would not leave     {len(nemesis.would_not_leave)} of {nemesis.injected['SIGTERM to a beat']} beats")
     print(f"taken for dead      {len(declared_dead)} healthy bodies that held the GIL")
-    wrong = [f"A BEAT WAS SILENT for {seconds:.2f} s: {name}"] if seconds > bound else []
+    silent = f"A BEAT WAS SILENT for {seconds:.2f} s: {name}\n{nemesis.attendance.stacks(name)}"
+    wrong = [silent] if seconds > bound else []
     wrong += [f"A BEAT WOULD NOT LEAVE: {text}" for text in nemesis.would_not_leave]
     return wrong + [f"TAKEN FOR DEAD: {text}" for text in declared_dead]
 

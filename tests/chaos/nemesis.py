@@ -74,9 +74,9 @@ class Nemesis(People):
             self.act()
             time.sleep(self.random.uniform(0.3, 1.7))
         self.raged_until = time.monotonic()
-        for _, mend in self.to_mend:
+        while self.to_mend:
+            _, mend = self.to_mend.pop(0)
             mend()
-        self.to_mend.clear()
 
     def act(self) -> None:
         kind = self.random.choices(list(self.acts), [act.weight for act in self.acts.values()])[0]
@@ -217,15 +217,17 @@ class Nemesis(People):
 
     def fill_redis(self) -> bool:
         """At its memory limit it refuses every write."""
-        if self.stack.redis.process is None:
-            return False
         client = self.stack.redis.client()  # kept: workers that try again and again leave no room for a new one
-        if not self.limit_redis(client, "1"):
+        if self.stack.redis.process is None or not self.limit_redis(client, "1"):
             return False
-        return self.mend_after(1, 8, lambda: self.limit_redis(client, "0"))
+        return self.mend_after(1, 8, lambda: self.empty_redis(client))
+
+    def empty_redis(self, client: redis.Redis) -> None:
+        """Again and again: it may be frozen. One that is gone comes back without any limit."""
+        if self.stack.redis.process is not None and not self.limit_redis(client, "0"):
+            self.mend_after(0.5, 0.5, lambda: self.empty_redis(client))
 
     def limit_redis(self, client: redis.Redis, size: str) -> bool:
-        """A Redis that is gone comes back without any limit."""
         with suppress(redis.RedisError):
             client.config_set("maxmemory", size)
             return True

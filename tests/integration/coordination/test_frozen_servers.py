@@ -5,12 +5,15 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from celery import current_app
 from django.utils import timezone
 
 from routines_app import service
+from routines_app.beat.loop import BeatLoop
 from routines_app.coordination import patience, redis_client
 from routines_app.coordination.broker import broker
 from routines_app.core.errors import NotAllowed
@@ -123,3 +126,27 @@ def test_a_frozen_rabbitmq_takes_a_second_at_most(server: EmbeddedRedis) -> None
         took = seconds_of(lambda: service.run_now("report"))
     assert took <= a_second()
     assert RoutineRun.objects.get().dispatched_at is None
+
+
+def test_a_look_of_a_beat_waits_once_for_each_server(
+    server: EmbeddedRedis, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It sends, takes turns, asks for leases and looks for lost messages: none of that waits for what just failed."""
+    monkeypatch.setattr(patience, "_patience", patience.BEAT)
+    settings.ROUTINES = settings.ROUTINES | {"REDIS_URL": server.url()}
+    with celery_pointed_at(server.url()):
+        nobody_knows()
+        service.create_routine("report", task=NOTE, concurrency_policy="FORBID")
+        running("report")
+        service.create_routine("other", task=NOTE)
+        sent = service.run_now("other")
+        long_ago = timezone.now() - timedelta(hours=1)
+        RoutineRun.objects.filter(pk=sent.pk).update(dispatched_at=long_ago, publish_after=long_ago)
+        server.freeze()
+        waiting = service.run_now("other")
+        RoutineRun.objects.filter(pk=waiting.pk).update(publish_after=long_ago)
+        beat = BeatLoop(current_app)
+        took = seconds_of(beat._guarded_look)
+        beat.close()
+    once = patience.BEAT.broker_seconds + patience.BEAT.redis_seconds
+    assert took <= once + stretched(WORK_SECONDS)
