@@ -38,6 +38,10 @@ class Routine(models.Model):
         max_length=200, blank=True, default="", db_default="", help_text="Empty: what task_routes says for the task."
     )
 
+    options = JSONField(
+        null=True, blank=True, help_text="More for the message: priority, headers, exchange, routing_key."
+    )
+
     trigger_kind = word_field(TriggerKind, TriggerKind.MANUAL)
     cron = models.CharField(
         max_length=200, blank=True, default="", db_default="", help_text="5 fields, 6 with seconds first, or @hourly."
@@ -62,14 +66,16 @@ class Routine(models.Model):
 
     catch_up_policy = word_field(CatchUpPolicy, CatchUpPolicy.SKIP)
     misfire_grace_ms = models.BigIntegerField(default=60_000, db_default=60_000)
-    catch_up_window = models.BigIntegerField(
-        null=True, blank=True, help_text="Milliseconds: slots that were missed longer ago are not caught up."
+    catch_up_window_ms = models.BigIntegerField(
+        null=True, blank=True, help_text="Slots that were missed longer ago are not caught up."
     )
     catch_up_limit = models.PositiveIntegerField(
         null=True, blank=True, help_text="At most this many missed slots are caught up, the newest ones."
     )
 
-    timeout_ms = models.BigIntegerField(default=300_000, db_default=300_000)
+    timeout_ms = models.BigIntegerField(
+        null=True, blank=True, help_text="Unset: the task's own limits, and 5 minutes for one that has none. 0: none."
+    )
     expires_ms = models.BigIntegerField(
         null=True, blank=True, help_text="A run that has not started this long after its slot is skipped."
     )
@@ -122,7 +128,10 @@ class Routine(models.Model):
                 name="routine_ends_after_it_starts",
             ),
             models.CheckConstraint(
-                condition=Q(timeout_ms__gte=1000, timeout_ms__lte=86_400_000), name="routine_timeout_1s_to_24h"
+                condition=Q(timeout_ms__isnull=True)
+                | Q(timeout_ms=0)
+                | Q(timeout_ms__gte=1000, timeout_ms__lte=86_400_000),
+                name="routine_timeout_none_or_1s_to_24h",
             ),
             models.CheckConstraint(condition=Q(max_attempts__gte=1), name="routine_has_an_attempt"),
             models.CheckConstraint(

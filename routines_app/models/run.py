@@ -17,6 +17,7 @@ from routines_app.models import ledger_time
 from routines_app.models.choices import choices_of, is_word, word_field
 from routines_app.models.json_field import JSONField
 from routines_app.models.pool import Pool
+from routines_app.models.result_field import ResultField
 from routines_app.models.routine import Routine
 
 _ACTIVE = [status.value for status in RunStatus if status in ACTIVE]
@@ -49,7 +50,7 @@ class RoutineRun(models.Model):
 
     task = models.CharField(max_length=255)
     queue = models.CharField(max_length=200, blank=True, default="", db_default="")
-    timeout_ms = models.BigIntegerField(default=300_000, db_default=300_000)
+    timeout_ms = models.BigIntegerField(null=True, help_text="The routine's, as it was.")
     args = JSONField(null=True, help_text="NULL: the routine's own.")
     kwargs = JSONField(null=True, help_text="NULL: the routine's own.")
     pool = models.ForeignKey(Pool, null=True, on_delete=models.PROTECT, related_name="runs", db_index=False)
@@ -69,6 +70,9 @@ class RoutineRun(models.Model):
     attempt = models.PositiveIntegerField(default=1, db_default=1)
     budget_used = models.PositiveIntegerField(
         default=1, db_default=1, help_text="Attempts that count, this one included."
+    )
+    own_retries = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Retries before this attempt that the task asked for itself."
     )
     retry_of = models.ForeignKey(
         "self", null=True, on_delete=models.DO_NOTHING, related_name="retries", db_index=False, db_constraint=False
@@ -90,7 +94,7 @@ class RoutineRun(models.Model):
     stop_reason = models.CharField(max_length=24, blank=True, default="", db_default="")
 
     progress = JSONField(null=True)
-    result = models.TextField(null=True, help_text="JSON, cut visibly when it is over the limit.")
+    result = ResultField(null=True, help_text="JSON, cut visibly when it is over the limit.")
     error = models.TextField(blank=True, default="", db_default="")
     traceback = models.TextField(blank=True, default="", db_default="")
     scheduled_until = models.DateTimeField(null=True, help_text="Last slot, when the row stands for many.")
