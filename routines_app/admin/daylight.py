@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from routines_app.service import CronTrigger, clock_changes, parse_cron, slots_between
+from routines_app.service import CronFields, CronTrigger, clock_changes, parse_cron, slots_between
 
 AHEAD = timedelta(days=366)
 SECOND = timedelta(seconds=1)
@@ -26,15 +26,19 @@ def _felt(trigger: CronTrigger, zone: ZoneInfo, change: datetime) -> str:
     if found.truncated:
         return ""
     if shift < timedelta(0):
-        return _repeat(found.slots, zone, change)
+        return _repeat(found.slots, zone, change, -shift)
     return _gap(trigger, found.slots, zone, change, shift)
 
 
-def _repeat(slots: tuple[datetime, ...], zone: ZoneInfo, change: datetime) -> str:
+def _repeat(slots: tuple[datetime, ...], zone: ZoneInfo, change: datetime, shift: timedelta) -> str:
     walls = [_wall(slot, zone) for slot in slots]
-    twice = next((wall for wall, times in Counter(walls).items() if times > 1), None)
+    twice = [wall for wall, times in Counter(walls).items() if times > 1]
+    if len(twice) == 1:
+        return f"Fires twice on {_day(change, zone)}: {twice[0]:%H:%M} comes twice when the clock goes back."
     if twice:
-        return f"Fires twice on {_day(change, zone)}: {twice:%H:%M} comes twice when the clock goes back."
+        often = f"Fires {2 * len(twice)} times instead of {len(twice)} on {_day(change, zone)}"
+        again = f"{_wall(change, zone):%H:%M} to {_wall(change, zone) + shift:%H:%M}"
+        return f"{often}: {again} comes twice when the clock goes back."
     once = next((wall for slot, wall in zip(slots, walls, strict=True) if _is_ambiguous(slot, zone)), None)
     if once:
         return f"On {_day(change, zone)} {once:%H:%M} comes twice; it fires the first time only."
@@ -42,14 +46,20 @@ def _repeat(slots: tuple[datetime, ...], zone: ZoneInfo, change: datetime) -> st
 
 
 def _gap(trigger: CronTrigger, slots: tuple[datetime, ...], zone: ZoneInfo, change: datetime, shift: timedelta) -> str:
-    fields = parse_cron(trigger.expression).fields
-    if fields.elapsed or change not in slots:
-        return ""
-    wall = _wall(change, zone)
-    if wall.hour in fields.hours and wall.minute in fields.minutes:
-        return ""  # it would fire at that time on any day
-    gone = f"{_wall(change, zone) - shift:%H:%M} to {wall:%H:%M}"
-    return f"On {_day(change, zone)} the clock skips {gone}; what falls into it fires at {wall:%H:%M}."
+    cron, wall = parse_cron(trigger.expression), _wall(change, zone)
+    skips = f"On {_day(change, zone)} the clock skips {wall - shift:%H:%M} to {wall:%H:%M}"
+    if cron.fields.elapsed:
+        missed = cron.count_between(wall - shift, wall) and not _goes_on(cron.fields, shift)
+        return f"{skips}; what falls into it does not fire." if missed else ""
+    if change not in slots or (wall.hour in cron.fields.hours and wall.minute in cron.fields.minutes):
+        return ""  # or it would fire at that time on any day
+    return f"{skips}; what falls into it fires at {wall:%H:%M}."
+
+
+def _goes_on(fields: CronFields, shift: timedelta) -> bool:
+    """Whether it fires as often as ever, whatever the clock says: in each hour, at minutes that the shift keeps."""
+    minutes = shift // timedelta(minutes=1)
+    return len(fields.hours) == 24 and {(minute + minutes) % 60 for minute in fields.minutes} == set(fields.minutes)
 
 
 def _is_ambiguous(slot: datetime, zone: ZoneInfo) -> bool:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
-from functools import lru_cache
-
-from cron_descriptor import CasingTypeEnum, ExpressionDescriptor, Options
 
 from routines_app import service
+from routines_app.admin.cron_phrases import cron_in_words
 from routines_app.core.words import Source, TriggerKind
 
 UNITS = ((86_400 * 365, "y"), (86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
@@ -38,20 +36,6 @@ def schedule_in_words(kind: str, cron: str, interval_ms: int | None, timezone: s
     return "Only when asked"
 
 
-@lru_cache(maxsize=4096)
-def cron_in_words(expression: str) -> str:
-    """The expression in a sentence; the expression itself where no sentence can be found."""
-    options = Options()
-    options.use_24hour_time_format = True
-    options.casing_type = CasingTypeEnum.Sentence
-    try:
-        spelled_out = service.CRON_NICKNAMES.get(expression.strip().lower(), expression)
-        words = ExpressionDescriptor(spelled_out, options).get_description()
-    except Exception:  # noqa: BLE001 - the describer knows fewer forms than we do and fails in many ways
-        return expression
-    return str(words).replace(" through ", " to ")
-
-
 def interval_in_words(ms: int) -> str:
     """`10 minutes`, `hour`, `1h 30m`."""
     for size, unit in WHOLE_UNITS.items():
@@ -59,6 +43,13 @@ def interval_in_words(ms: int) -> str:
             count = ms // size
             return unit if count == 1 else f"{count} {unit}s"
     return service.format_duration(ms)
+
+
+def time_out_in_words(ms: int | None) -> str:
+    """`10m`, `none`, or whose it is when the routine sets none."""
+    if ms is None:
+        return f"the task's own, else {seconds_in_words(service.DEFAULT_TIME_OUT_SECONDS)}"
+    return service.format_duration(ms) if ms else "none"
 
 
 def seconds_in_words(seconds: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -21,7 +22,7 @@ from routines_app.admin.verb_forms import LocalMomentField
 from routines_app.core.errors import InvalidValue, RoutineError
 from routines_app.core.words import TriggerKind
 from routines_app.models import Routine
-from routines_app.service import ManualTrigger, Slots, Trigger, count_between, next_slot, slots_between
+from routines_app.service import CronTrigger, ManualTrigger, Slots, Trigger, count_between, next_slot, slots_between
 
 FIRES = 10
 WEEK = timedelta(days=7)
@@ -54,6 +55,7 @@ def preview(request: HttpRequest, *, may_view: bool) -> HttpResponse:
         "viewer": _known_zone(request.POST.get("viewer_timezone", "")),
         "warnings": warnings_about(request.POST, draft.trigger, saved, now) if not draft.errors else [],
         "comparison": _compare(draft, saved, now) if not draft.errors else None,
+        "opinion": _second_opinion(draft, now),
     }
     html = render_to_string("routines/preview.html", context)
     return JsonResponse({"html": html, "errors": draft.errors})
@@ -125,6 +127,17 @@ def _fires(draft: Draft, now: datetime, viewer: str) -> list[dict[str, Any]]:
         found.append({"at": slot, "there": _clock(slot, draft.zone), "here": _clock(slot, theirs)})
         slot = next_slot(draft.trigger, slot)
     return found
+
+
+def _second_opinion(draft: Draft, now: datetime) -> dict[str, Any] | None:
+    """What croniter makes of the cron, beside what we do; None where both say the same."""
+    if draft.errors or not isinstance(draft.trigger, CronTrigger):
+        return None
+    found = service.second_opinion(draft.trigger.expression, now)
+    if found is None:
+        return None
+    both = zip_longest(found.ours, found.theirs)
+    return {"reason": found.reason, "fires": [[_clock(at, "UTC") if at else "" for at in pair] for pair in both]}
 
 
 def _clock(at: datetime, zone: str) -> str:

@@ -29,7 +29,7 @@ def warnings_about(data: QueryDict, trigger: Trigger, saved: Routine | None, now
     return [
         *_never(trigger, now),
         *(daylight_warnings(trigger, now) if isinstance(trigger, CronTrigger) else ()),
-        *_task(data.get("task", "")),
+        *_task(data.get("other_task", "").strip() or data.get("task", "")),
         *_queue(data.get("queue", "").strip(), now),
         *_overlap(trigger, saved, data.get("concurrency_policy", ""), now),
     ]

@@ -1,9 +1,9 @@
 """Catch-up: what happens to the slots that nobody fired in time.
 
-A slot older than the grace when it is claimed is missed. SKIP keeps none of the missed slots, LAST the
-newest, ALL every one, oldest first and one at a time; window and limit narrow what is kept. What is not kept
-becomes one span for the ledger. Each due slot ends up in exactly one place: skipped, fired, or from
-`next_slot` on.
+A slot older than the grace when it is claimed is missed. SKIP keeps none of the missed slots, and of those that
+are due within the grace only the newest; LAST keeps the newest missed one, ALL every one, oldest first and one at
+a time; window and limit narrow what is kept. What is not kept becomes one span for the ledger. Each due slot ends
+up in exactly one place: skipped, fired, or from `next_slot` on.
 """
 
 from __future__ import annotations
@@ -64,9 +64,13 @@ class Accounting:
 
 def account(trigger: Trigger, *, first: datetime, now: datetime, rule: CatchUp) -> Accounting:
     """Account for the due slots: `first`, the oldest without a row, and those of `trigger` that follow it."""
+    if first > now:
+        return Accounting(next_slot=first)
     boundary = now - timedelta(milliseconds=rule.grace_ms)
+    if rule.policy is CatchUpPolicy.SKIP:
+        return _newest_only(trigger, first, boundary, now)
     if first >= boundary:
-        return _fresh_from(trigger, first, now)
+        return _with_fresh(trigger, first, first, now, None, (Fire(slot=first, missed=False),))
     missed = _Missed(trigger=trigger, first=first, rest=count_between(trigger, first, boundary - INSTANT))
     split = _kept_from(missed, now, rule)
     skipped = _span(missed, split)
@@ -78,10 +82,22 @@ def account(trigger: Trigger, *, first: datetime, now: datetime, rule: CatchUp) 
     return _with_fresh(trigger, missed.last, boundary, now, skipped, kept)
 
 
-def _fresh_from(trigger: Trigger, first: datetime, now: datetime) -> Accounting:
-    if first > now:
-        return Accounting(next_slot=first)
-    return _with_fresh(trigger, first, first, now, None, (Fire(slot=first, missed=False),))
+def _newest_only(trigger: Trigger, first: datetime, boundary: datetime, now: datetime) -> Accounting:
+    """SKIP, however many are due: what a slot was for, the newer one does, and nobody wants a burst of both."""
+    rest = count_between(trigger, first, now)
+    newest = first if rest is None else rest.last
+    following = next_slot(trigger, newest)
+    if newest < boundary:
+        return Accounting(skipped=_first_and(first, rest), next_slot=following)
+    older = None if rest is None else _first_and(first, count_between(trigger, first, newest - INSTANT))
+    return Accounting(skipped=older, fire=(Fire(slot=newest, missed=False),), next_slot=following)
+
+
+def _first_and(first: datetime, rest: Span | None) -> Span:
+    """One span of `first`, which may be off the schedule's grid, and of what follows it."""
+    if rest is None:
+        return Span(first=first, last=first, count=1)
+    return Span(first=first, last=rest.last, count=1 + rest.count)
 
 
 def _with_fresh(

@@ -1,25 +1,24 @@
 """When a cron expression fires, in a timezone, through daylight saving.
 
-The rule, decided by the hour field:
+The rule is Debian's, decided by how the minute and the hour are written:
 
-* Fixed hours (`30 2 * * *`, `0 8-18 * * *`) name times on the wall. A time that the spring gap swallows fires
-  at the first instant after the gap (several such times make one fire); a time that the autumn repeat shows
-  twice fires the first time.
-* Wildcard and step hours (`*/15 * * * *`, `0 */2 * * *`, all 24 hours) follow elapsed time: each instant
-  whose reading of the local clock matches is a fire, in both passes of a repeat, and a gap has no readings.
-  In a zone that shifts by 30 minutes an hourly schedule therefore keeps its minute on the wall.
+* Neither begins with `*` (`30 2 * * *`, `0 8-18 * * *`, `0 0/2 * * *`): they name times on the wall. A time that
+  the spring gap swallows fires at the first instant after the gap (several such times make one fire); a time that
+  the autumn repeat shows twice fires the first time.
+* One of them does (`*/15 * * * *`, `0 */2 * * *`, `*/15 0-6 * * *`): elapsed time. Each instant whose reading of
+  the local clock matches is a fire, in both passes of a repeat, and a gap has no readings. In a zone that shifts
+  by 30 minutes an hourly schedule therefore keeps its minute on the wall.
 """
 
 from __future__ import annotations
 
-import calendar
 from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from routines_app.core.cron_fields import LAST, Fields, read_fields
+from routines_app.core.cron_fields import Fields, read_fields
 from routines_app.core.errors import InvalidValue
 from routines_app.core.zones import DAY, SECOND, change_between, offset_at, zone_of
 
@@ -155,11 +154,16 @@ def _parsed(expression: str) -> CronExpression:
     return parsed
 
 
-@lru_cache(maxsize=CACHED_FIRES)
 def next_fire(expression: str, timezone: str, after: datetime) -> datetime | None:
     """The first fire strictly later than `after`, in UTC; None when the calendar ends before it."""
+    # The two passes of a repeat are equal to the cache, which knows nothing of `fold`: in UTC they are not.
+    return _next_fire(expression, timezone, after if after.tzinfo is UTC else after.astimezone(UTC))
+
+
+@lru_cache(maxsize=CACHED_FIRES)
+def _next_fire(expression: str, timezone: str, after: datetime) -> datetime | None:
     cron, zone = parse_cron(expression), zone_of(timezone)
-    start = after.astimezone(UTC).replace(microsecond=0)
+    start = after.replace(microsecond=0)
     try:
         return _elapsed_fire(cron, zone, start) if cron.fields.elapsed else _fixed_fire(cron, zone, start)
     except OverflowError:
@@ -212,16 +216,4 @@ def _instant(wall: datetime, zone: ZoneInfo) -> datetime:
 
 @lru_cache(maxsize=16_384)
 def _matching_days(cron: CronExpression, year: int, month: int) -> tuple[int, ...]:
-    first_weekday, length = calendar.monthrange(year, month)
-    shift = first_weekday + 1  # calendar's Monday is 0, cron's Sunday is
-    return tuple(day for day in range(1, length + 1) if _day_matches(cron.fields, day, (shift + day - 1) % 7, length))
-
-
-def _day_matches(fields: Fields, day: int, weekday: int, length: int) -> bool:
-    by_date = day in fields.days or (day == length and LAST in fields.days)
-    by_week = (
-        weekday in fields.weekdays
-        or (weekday, (day + 6) // 7) in fields.nth_weekdays
-        or (day + 7 > length and (weekday, LAST) in fields.nth_weekdays)
-    )
-    return by_date or by_week if fields.either_day else by_date and by_week
+    return cron.fields.days.of_month(year, month)

@@ -5,6 +5,7 @@ These are warnings, because each can have a reason that the ledger does not know
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -132,7 +133,9 @@ class Watch:
         sequential = story.routine.catch_up_policy == CatchUpPolicy.ALL
         if run.reason == Reason.MISFIRE and run.status == RunStatus.SKIPPED and not sequential:
             grace = timedelta(milliseconds=story.routine.misfire_grace_ms)
-            self._misfires.append(_Misfire(story.routine.name, run.scheduled_for, run.last, run.occurrences, grace))
+            last, slots = _older_than(grace, run)
+            if slots:
+                self._misfires.append(_Misfire(story.routine.name, run.scheduled_for, last, slots, grace))
 
     def _note_beats(self, run: Row) -> None:
         if not run.is_scheduled:
@@ -141,6 +144,20 @@ class Watch:
         if run.status == RunStatus.SKIPPED:
             moments = [run.completed_at] if run.reason in _SKIPPED_BY_A_CLAIM else []
         self._alive.update((at - EPOCH) // BEAT_PACE for at in moments if at is not None)
+
+
+def _older_than(grace: timedelta, run: Row) -> tuple[datetime, int]:
+    """Until when the row's slots were older than the grace when they were claimed, and how many they are.
+
+    Of the others a newer one was due at the same claim: skipping them is what SKIP is for.
+    """
+    boundary = (run.completed_at or run.last) - grace
+    if run.last < boundary:
+        return run.last, run.occurrences
+    if run.scheduled_for >= boundary:
+        return run.last, 0
+    share = (boundary - run.scheduled_for) / (run.last - run.scheduled_for)  # evenly spaced, as far as a row can tell
+    return boundary, math.ceil(share * (run.occurrences - 1))
 
 
 def _due_at(story: Story, run: Row) -> datetime:

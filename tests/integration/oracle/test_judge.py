@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pytest
+from django.db.models import F
 
 from routines_app import service
 from routines_app.models import Pool, RoutineRun
@@ -65,6 +66,23 @@ def test_slots_that_a_clamp_passes_over_after_an_edit_are_no_early_claims(hours:
     hours.pass_by(minutes=3, every=1)
     verdict = judged(hours)
     assert verdict.balances, verdict.page()
+
+
+@pytest.mark.parametrize("schedule", [{"cron": "*/5 * * * * *"}, {"every": "5s"}])
+def test_a_row_for_slots_before_and_after_what_is_judged_counts_all_of_them(
+    hours: Hours, schedule: dict[str, str]
+) -> None:
+    """The beat came back after that moment, and SKIP left one row for everything but the newest slot."""
+    hours.make("tick", **schedule)
+    hours.pass_by(seconds=20, every=5)
+    gone = hours.now + timedelta(seconds=17)
+    hours.pass_by(seconds=40, beat=False)
+    hours.pass_by(seconds=5, every=5)
+    verdict = judge(until=gone)
+    assert verdict.balances, verdict.page()
+    spans = RoutineRun.objects.filter(status="SKIPPED", scheduled_for__lt=gone, scheduled_until__gt=gone)
+    assert spans.update(occurrences=F("occurrences") + 1) == 1
+    assert judge(until=gone).unexpected
 
 
 @pytest.mark.parametrize("name", ["cron", "interval"])

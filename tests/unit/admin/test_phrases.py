@@ -30,9 +30,66 @@ def test_a_schedule_reads_as_a_sentence(kind: str, cron: str, interval: int | No
     assert phrases.schedule_in_words(kind, cron, interval, "Europe/Paris") == words
 
 
-def test_an_expression_that_cannot_be_described_stands_for_itself() -> None:
-    """A corrupt row does not break the page that should show it."""
-    assert phrases.cron_in_words("not a cron") == "not a cron"
+@pytest.mark.parametrize(("ms", "words"), [(None, "the task's own, else 5m"), (0, "none"), (90_000, "1m 30s")])
+def test_a_time_out_says_whose_it_is(ms: int | None, words: str) -> None:
+    """Unset is not none: the task's own limits hold then."""
+    assert phrases.time_out_in_words(ms) == words
+
+
+@pytest.mark.parametrize(
+    ("cron", "words"),
+    [
+        ("0 22-4 * * *", "Every hour, between 22:00 and 04:59"),
+        ("*/10 22-4 * * *", "Every 10 minutes, between 22:00 and 04:59"),
+        ("0 22-4/2 * * *", "Every 2 hours, between 22:00 and 04:59"),
+        ("5 22-4 * * *", "At 5 minutes past the hour, between 22:00 and 04:59"),
+        ("0 9-9 * * *", "At 09:00"),
+        ("0 9-9/2 * * *", "At 09:00"),
+        ("0 0 * * fri-mon", "At 00:00, Friday to Monday"),
+        ("0 0 * * 7-2", "At 00:00, Sunday to Tuesday"),
+        ("0 0 1 NOV-FEB *", "At 00:00, on day 1 of the month, November to February"),
+        ("0 9 ? * MON", "At 09:00, only on Monday"),
+        ("0 9 15W * *", "At 09:00, on the weekday nearest day 15 of the month"),
+        ("0 9 1W * *", "At 09:00, on the first weekday of the month"),
+        ("0 9 LW * ?", "At 09:00, on the last weekday of the month"),
+        ("0 9 L-3 * *", "At 09:00, 3 days before the last day of the month"),
+        ("0 9 L-1 * *", "At 09:00, 1 day before the last day of the month"),
+        ("0 9 25-L * *", "At 09:00, between day 25 and 31 of the month"),
+        ("0 9 * * 5L", "At 09:00, on the last Friday of the month"),
+        ("0 9 * * FRI#2", "At 09:00, on the second Friday of the month"),
+        ("0 9 */2 * MON", "At 09:00, every 2 days, only on Monday"),
+        ("0 9 13 * FRI", "At 09:00, on day 13 of the month; also at 09:00, only on Friday"),
+        ("0 9 L * FRI#1", "At 09:00, on the last day of the month; also at 09:00, on the first Friday of the month"),
+        ("30 0 9 * * *", "At 09:00:30"),
+    ],
+)  # fmt: skip
+def test_a_cron_is_told_as_what_it_says(cron: str, words: str) -> None:
+    """Ranges that wrap, and days as people count them; where either day field matches, the sentence says both."""
+    assert phrases.cron_in_words(cron) == words
+
+
+@pytest.mark.parametrize(
+    "cron",
+    [
+        "not a cron",
+        "0 99 * * *",
+        "0 9 * * MON-FRI#1",
+        "0 9 * * 5#2,1#1",
+        "0 9 * * 1,5#2",
+        "0 9 * * 5L,1L",
+        "0 9 1W,15W * *",
+        "0 9 1,L * *",
+        "0 9 15W,LW * *",
+        "0 9 L-3,L * *",
+        "0 9 25-L/2,1 * *",
+        "0 9-12,14 * * *",
+        "10,20-30/5 1 * * *",
+        "0 0 * * 0-7",
+    ],
+)
+def test_an_expression_that_cannot_be_described_stands_for_itself(cron: str) -> None:
+    """Better than a wrong sentence; and a corrupt row does not break the page that should show it."""
+    assert phrases.cron_in_words(cron) == cron
 
 
 @pytest.mark.parametrize(

@@ -46,13 +46,33 @@ def skipped(accounting: Accounting) -> tuple[int, int, int] | None:
 
 
 @BOTH
-def test_skip_writes_the_missed_slots_off_and_fires_the_fresh(trigger: Trigger) -> None:
-    """Ten minutes late with two of grace: eight slots become one span, three fire."""
+def test_skip_fires_only_the_newest_of_the_slots_that_are_due(trigger: Trigger) -> None:
+    """Ten minutes late with two of grace: the newest fires, and all before it are one span, in the grace or not."""
     done = account(trigger, first=NOON, now=NOW, rule=rule(CatchUpPolicy.SKIP))
-    assert skipped(done) == (0, 7, 8)
-    assert fires(done) == [(8, False), (9, False), (10, False)]
+    assert skipped(done) == (0, 9, 10)
+    assert fires(done) == [(10, False)]
     assert done.next_slot == NOON + 11 * MINUTE
     assert not done.sequential
+
+
+@BOTH
+@pytest.mark.parametrize(("late", "older"), [(0, None), (1, (0, 0, 1)), (2, (0, 1, 2))])
+def test_skip_within_the_grace_fires_only_the_newest_too(
+    trigger: Trigger, late: int, older: tuple[int, int, int] | None
+) -> None:
+    """A minute's outage is no reason for a burst: what the older slots were for, the newest does."""
+    done = account(trigger, first=NOON, now=NOON + late * MINUTE, rule=rule(CatchUpPolicy.SKIP))
+    assert (fires(done), skipped(done)) == ([(late, False)], older)
+
+
+@pytest.mark.parametrize(("late", "fired"), [(2, [(0, False)]), (3, [])])
+def test_skip_judges_the_newest_slot_by_the_grace(late: int, fired: list[tuple[int, bool]]) -> None:
+    """Exactly the grace late is in time; later, nothing fires and all of it is one span."""
+    hourly = CronTrigger(expression="0 * * * *", timezone="UTC")
+    done = account(hourly, first=NOON, now=NOON + late * MINUTE, rule=rule(CatchUpPolicy.SKIP))
+    assert fires(done) == fired
+    assert skipped(done) == (None if fired else (0, 0, 1))
+    assert done.next_slot == NOON + 60 * MINUTE
 
 
 @BOTH
@@ -98,7 +118,7 @@ def test_when_window_or_limit_leave_nothing_the_fresh_slots_fire(trigger: Trigge
 
 
 @BOTH
-@pytest.mark.parametrize("policy", CatchUpPolicy)
+@pytest.mark.parametrize("policy", [CatchUpPolicy.LAST, CatchUpPolicy.ALL])
 def test_a_slot_within_the_grace_is_not_missed(trigger: Trigger, policy: CatchUpPolicy) -> None:
     """Exactly the grace late is still in time."""
     done = account(trigger, first=NOON, now=NOON + 2 * MINUTE, rule=rule(policy))
@@ -126,7 +146,7 @@ def test_a_first_slot_off_the_grid_is_accounted_for() -> None:
     odd = NOON + timedelta(seconds=30)
     for trigger in (MINUTELY, EVERY_MINUTE):
         done = account(trigger, first=odd, now=NOW, rule=rule(CatchUpPolicy.SKIP))
-        assert done.skipped == Span(first=odd, last=NOON + 7 * MINUTE, count=8)
+        assert done.skipped == Span(first=odd, last=NOON + 9 * MINUTE, count=10)
         kept = account(trigger, first=odd, now=NOW, rule=rule(CatchUpPolicy.ALL))
         assert kept.fire == (Fire(slot=odd, missed=True),)
         assert kept.next_slot == NOON + MINUTE

@@ -25,6 +25,13 @@ MORE_EXPRESSIONS = (
     "5 0,1,22,23 * * 5L",
     "* * 0-2 * * *",
     "*/13 */17 * * * *",
+    "*/15 2 * * *",
+    "*/15 0-6 * * *",
+    "7 22-4/3 * * *",
+    "55-5/5 0-3 * * FRI-MON",
+    "0 2 15W,LW * ?",
+    "30 2 L-3 * MON-FRI#1",
+    "*/20 1,2 25-L NOV-MAR *",
 )
 APIA_SKIPS_A_DAY = datetime(2011, 12, 30, 10, tzinfo=UTC)
 
@@ -107,7 +114,16 @@ TEN_YEARS = (datetime(2015, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC))
         ("* * * * * *", "UTC", 3_653 * 86_400),
         ("* * * * * *", "Europe/Berlin", 3_653 * 86_400),  # elapsed time: what spring takes, autumn gives back
         ("* * * * *", "America/New_York", 3_653 * 1_440),
-        ("* * 2 * * *", "Europe/Berlin", 3_653 * 3_600 - 10 * 3_599),  # an hour that the clock skips is one fire
+        (
+            "* * 2 * * *",
+            "Europe/Berlin",
+            3_653 * 3_600,
+        ),  # an hour that the clock skips has none, one that comes twice two
+        ("0-59 0-59 2 * * *", "Europe/Berlin", 3_653 * 3_600 - 10 * 3_599),  # wall times: a gap makes one fire of them
+        ("*/15 2 * * *", "Europe/Berlin", 3_653 * 4),
+        ("0 0 LW * *", "UTC", 120),
+        ("0 0 1W,15W,L-3 * *", "UTC", 360),
+        ("0 22-4/2 * * FRI-MON#1", "UTC", 120 * 4 * 4),
         ("0 30 2 * * *", "Europe/Berlin", 3_653),
         ("*/7 1-5 * * MON#2", "UTC", 120 * 5 * 9),
     ],

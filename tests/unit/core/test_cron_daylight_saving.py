@@ -58,7 +58,7 @@ def test_a_fixed_time_inside_the_gap_fires_at_the_first_instant_after_it(
 
 def test_several_fixed_times_inside_one_gap_fire_once() -> None:
     """02:00, 02:20, 02:40 and 03:00 are one instant on that morning: one slot."""
-    found = local_fires("*/20 2,3 * * *", "America/New_York", "2024-03-10T00:00", "2024-03-10T12:00")
+    found = local_fires("0,20,40 2,3 * * *", "America/New_York", "2024-03-10T00:00", "2024-03-10T12:00")
     assert found == ["10 03:00 -0400", "10 03:20 -0400", "10 03:40 -0400"]
 
 
@@ -152,11 +152,18 @@ def test_hourly_fires_every_elapsed_hour(change: tuple[str, str, str]) -> None:
             ["03 00:00 -0400", "03 02:00 -0500", "03 04:00 -0500"],
         ),
         (
-            "0 1-23/2 * * *",
+            "*/30 1-23/2 * * *",
             "America/New_York",
             "2024-11-03T04:30",
             "2024-11-03T08:30",
-            ["03 01:00 -0400", "03 01:00 -0500", "03 03:00 -0500"],
+            [
+                "03 01:00 -0400",
+                "03 01:30 -0400",
+                "03 01:00 -0500",
+                "03 01:30 -0500",
+                "03 03:00 -0500",
+                "03 03:30 -0500",
+            ],
         ),
         (
             "0 * * * *",
@@ -174,11 +181,69 @@ def test_hourly_fires_every_elapsed_hour(change: tuple[str, str, str]) -> None:
         ),
     ],
 )
-def test_wildcard_and_step_hours_match_what_the_clock_reads(
+def test_a_leading_star_matches_what_the_clock_reads(
     expression: str, zone: str, since: str, until: str, expected: list[str]
 ) -> None:
-    """Step hours fire at each instant whose local reading matches: both passes of a repeat, none in a gap."""
+    """It fires at each instant whose local reading matches: both passes of a repeat, none in a gap."""
     assert local_fires(expression, zone, since, until) == expected
+
+
+QUARTERS = ("00", "15", "30", "45")
+
+
+def test_every_quarter_of_an_hour_of_the_night_has_no_hole_in_autumn() -> None:
+    """`*/15 0-6` in Berlin: 32 fires, each a quarter after the one before it, over both passes of 2 o'clock."""
+    at, found = datetime(2026, 10, 24, 20, tzinfo=UTC), []
+    for _ in range(32):
+        fire = next_fire("*/15 0-6 * * *", "Europe/Berlin", at)
+        assert fire is not None
+        found.append(at := fire)
+    assert found[0] == datetime(2026, 10, 24, 22, tzinfo=UTC)  # midnight
+    assert {later - earlier for earlier, later in pairwise(found)} == {timedelta(minutes=15)}
+    assert found[-1] == datetime(2026, 10, 25, 5, 45, tzinfo=UTC)  # a quarter to seven
+
+
+def test_every_quarter_of_the_hour_that_comes_twice_fires_eight_times() -> None:
+    """`*/15 2` in Berlin's autumn: four in each pass."""
+    found = local_fires("*/15 2 * * *", "Europe/Berlin", "2026-10-24T20:00", "2026-10-25T20:00")
+    assert found == [f"25 02:{minute} {offset}" for offset in ("+0200", "+0100") for minute in QUARTERS]
+
+
+def test_every_quarter_of_the_hour_that_never_comes_does_not_fire() -> None:
+    """`*/15 2` in Berlin's spring: nothing on that day, four on the day before and after."""
+    found = local_fires("*/15 2 * * *", "Europe/Berlin", "2026-03-27T20:00", "2026-03-30T20:00")
+    before, after = (
+        [f"{day} 02:{minute} {offset}" for minute in QUARTERS] for day, offset in (("28", "+0100"), ("30", "+0200"))
+    )
+    assert found == before + after
+
+
+SPRING, AUTUMN = ["29 00:00 +0100", "29 03:00 +0200", "29 04:00 +0200"], ["25 00:00 +0200", "25 02:00 +0200"]
+FIRST_PASS = [f"25 02:{minute} +0200" for minute in QUARTERS]
+
+
+@pytest.mark.parametrize(
+    ("expression", "spring", "autumn"),
+    [
+        ("0,15,30,45 2 * * *", ["29 03:00 +0200"], FIRST_PASS),
+        ("0/15 2 * * *", ["29 03:00 +0200"], FIRST_PASS),
+        ("0-59/15 2 * * *", ["29 03:00 +0200"], FIRST_PASS),
+        ("0 0-23/2 * * *", SPRING, AUTUMN),
+        ("0 0/2 * * *", SPRING, AUTUMN),
+        ("0 2,*/2 * * *", SPRING, AUTUMN),
+        ("0 */2 * * *", ["29 00:00 +0100", "29 04:00 +0200"], [*AUTUMN, "25 02:00 +0100"]),
+        ("0 */2,3 * * *", SPRING, [*AUTUMN, "25 02:00 +0100"]),
+        ("*/30 30 2 * * *", ["29 03:00 +0200"], ["25 02:30 +0200"] * 2),
+        ("30 2-2 * * *", ["29 03:00 +0200"], ["25 02:30 +0200"]),
+        ("30 23-2/3 * * *", ["28 23:30 +0100", "29 03:00 +0200"], ["24 23:30 +0200", "25 02:30 +0200"]),
+    ],
+)
+def test_only_a_leading_star_in_minute_or_hour_means_elapsed_time(
+    expression: str, spring: list[str], autumn: list[str]
+) -> None:
+    """As Debian's cron has it: a step without a star, a star behind a comma and a star of seconds name wall times."""
+    assert local_fires(expression, "Europe/Berlin", "2026-03-28T22:00", "2026-03-29T02:59") == spring
+    assert local_fires(expression, "Europe/Berlin", "2026-10-24T21:00", "2026-10-25T01:59") == autumn
 
 
 def test_a_day_that_a_country_skipped_fires_when_the_next_begins() -> None:

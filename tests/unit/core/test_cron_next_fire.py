@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from routines_app.core.cron import next_fire, validate_timezone
 from routines_app.core.errors import InvalidValue
+from routines_app.core.triggers import CronTrigger, count_between, next_slot
 from tests.unit.core.strategies import EXPRESSIONS, ZONES, instants
 
 
@@ -45,6 +46,19 @@ def test_the_moment_itself_is_not_its_next_fire() -> None:
     assert next_fire("0 9 * * *", "Europe/Berlin", nine) == following
     assert next_fire("0 9 * * *", "Europe/Berlin", nine + timedelta(microseconds=1)) == following
     assert next_fire("0 9 * * *", "Europe/Berlin", nine - timedelta(microseconds=1)) == nine
+
+
+def test_the_two_passes_of_a_repeat_have_answers_of_their_own() -> None:
+    """The same reading of Berlin's clock, an hour apart: what is asked first does not answer for the other."""
+    first = datetime(2026, 10, 25, 2, 10, tzinfo=ZoneInfo("Europe/Berlin"))
+    second = first.replace(fold=1)
+    assert first == second  # as Python compares them, and so does a cache
+    for after in (first, second, first):
+        quarter = datetime(2026, 10, 25, after.fold, 15, tzinfo=UTC)
+        assert next_fire("*/15 * * * *", "Europe/Berlin", after) == quarter
+        trigger = CronTrigger(expression="*/15 * * * *", timezone="Europe/Berlin")
+        assert next_slot(trigger, after) == quarter
+        assert count_between(trigger, after, datetime(2026, 10, 25, 2, tzinfo=UTC)).count == 8 - 4 * after.fold
 
 
 @pytest.mark.parametrize("expression", ["0 0 1 1 *", "0 */2 1 1 *"])
