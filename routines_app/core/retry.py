@@ -32,6 +32,8 @@ class RetryAt:
 
     at: datetime
     budget_used: int
+    own_retries: int = 0
+    """How often the task has asked for it itself; a try that the routine makes of a failure begins with none."""
     interrupted: bool = False
 
 
@@ -53,6 +55,8 @@ def decide_retry(
     jitter: float,
     exception_names: Sequence[str] = (),
     asked_delay_ms: int | None = None,
+    own_retry: bool = False,
+    own_retries: int = 0,
     interrupted: bool = False,
     interruptions: int = 0,
 ) -> RetryAt | Exhausted | NotRetryable:
@@ -60,17 +64,22 @@ def decide_retry(
 
     `budget_used` counts the attempts that cost budget, the one that has just ended included (1 after the
     first). `exception_names` are those of the error's class and its bases; without an exception (a lost
-    worker, a time-out) they are empty and only the budget decides. `asked_delay_ms` comes from a task that
-    asked for its own retry. An interruption gives a new attempt at once and for free, three times per chain.
+    worker, a time-out) they are empty and only the budget decides. `asked_delay_ms` is a delay in place of the rule's.
+    A task's `own_retry` follows the task's own limits, which have let it through already: it costs no budget. An
+    interruption gives a new attempt at once and for free, three times per chain.
     """
     if interrupted and interruptions < MAX_INTERRUPTIONS:
-        return RetryAt(at=now, budget_used=budget_used, interrupted=True)
+        return RetryAt(at=now, budget_used=budget_used, own_retries=own_retries, interrupted=True)
+    if own_retry:
+        at = now + timedelta(milliseconds=max(0, asked_delay_ms or 0))
+        return RetryAt(at=at, budget_used=budget_used, own_retries=own_retries + 1)
     if asked_delay_ms is None and not _retryable(rule, exception_names):
         return NotRetryable()
     if budget_used >= rule.max_attempts:
         return Exhausted()
     delay_ms = retry_delay_ms(rule, budget_used, jitter) if asked_delay_ms is None else max(0, asked_delay_ms)
-    return RetryAt(at=now + timedelta(milliseconds=delay_ms), budget_used=budget_used + 1)
+    at = now + timedelta(milliseconds=delay_ms)
+    return RetryAt(at=at, budget_used=budget_used + 1, own_retries=own_retries if interrupted else 0)
 
 
 def retry_delay_ms(rule: RetryRule, attempt: int, jitter: float) -> int:

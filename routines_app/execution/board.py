@@ -24,8 +24,10 @@ from routines_app.execution.stops import Stop
 PLACES = 512  # a child beyond these looks after itself
 STOPS = list(Stop)
 
-# Words: first the pulses, then a line for each place.
+# Words: first the pulses, then whether monitors want events, then a line for each place.
 _PULSES = 3
+_EVENTS = _PULSES
+_PLACES_BEGIN = _EVENTS + 1
 # The line that a child writes: whole numbers, then two moments. A run's id takes two words.
 _PID, _RUN, _, _ROUTINE, _FENCE, _IN_BODY, _BEGAN, _DEADLINE, _LINE = range(9)
 # And what its parent writes behind that: a number of STOPS, from 1 on, and the run that it is meant for.
@@ -66,7 +68,7 @@ class Board:
     """One for each worker, made before its pool is forked."""
 
     def __init__(self) -> None:
-        memory = memoryview(mmap.mmap(-1, (_PULSES + PLACES * _PLACE) * _WORD_BYTES))
+        memory = memoryview(mmap.mmap(-1, (_PLACES_BEGIN + PLACES * _PLACE) * _WORD_BYTES))
         self._numbers, self._moments = memory.cast("q"), memory.cast("d")
 
     # The parent's side
@@ -74,6 +76,10 @@ class Board:
     def say_pulses(self, pulses: Pulses) -> None:
         for word, moment in enumerate(pulses):
             self._moments[word] = moment
+
+    def want_events(self, wanted: bool) -> None:
+        """Somebody has asked this worker for events, or for no more of them."""
+        self._numbers[_EVENTS] = wanted
 
     def lines(self) -> list[Line]:
         found = (self.line(place) for place in range(PLACES) if self._pid(place))
@@ -123,6 +129,10 @@ class Board:
     def pulses(self) -> Pulses:
         return Pulses(*self._moments[:_PULSES])
 
+    @property
+    def are_events_wanted(self) -> bool:
+        return bool(self._numbers[_EVENTS])
+
     def write(self, line: Line) -> None:
         """The process id goes last: without it the rest is not read."""
         at = _at(line.place)
@@ -171,7 +181,7 @@ class Board:
 
 
 def _at(place: int) -> int:
-    return _PULSES + place * _PLACE
+    return _PLACES_BEGIN + place * _PLACE
 
 
 def _of_words(words: list[int]) -> UUID:

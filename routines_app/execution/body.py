@@ -1,130 +1,201 @@
-"""The body: the user's Celery task is called, and whatever happens becomes an outcome. Nothing gets out of here."""
+"""The body of a run: the user's code, which Celery's own tracer calls through here.
+
+This, and the task's `before_start`, is the only part of a run that may be interrupted. Whatever happens in it becomes
+an outcome, and the outcome goes to the ledger at once, before the tracer calls any other handler or receiver: one that
+hangs, dies or raises loses nothing. Then the tracer is given what the ledger says: the value, the error, or that there
+is nothing to tell.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from types import TracebackType
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from billiard import common as billiard_common
-from celery import current_app
 from celery.app.task import Task
 from celery.exceptions import Ignore, Reject, Retry, SoftTimeLimitExceeded, WorkerShutdown, WorkerTerminate
 
-from routines_app.conf import get_settings
-from routines_app.core.errors import InvalidValue, shown
 from routines_app.core.words import Reason, RunStatus
-from routines_app.execution import retries
-from routines_app.execution.call import Call, call_task
+from routines_app.execution import outcomes, retries
+from routines_app.execution.exposure import exposed, lower_shield, shield_again
 from routines_app.execution.forked import leave_if_forked
 from routines_app.execution.live import LiveRun
-from routines_app.execution.stops import Stop
-from routines_app.protocol.record.outcome import Outcome, cancelled, failed, succeeded
-from routines_app.protocol.record.texts import error_text, exception_names, result_json, traceback_text
+from routines_app.execution.recording import drop_open_transactions, end, word_for
+from routines_app.execution.stops import Stop, Stopped, interruption
+from routines_app.protocol.end.finish import Finish, Lost
+from routines_app.protocol.record.outcome import Outcome, cancelled
 
 logger = logging.getLogger(__name__)
 
-SHOWN_TASKS = 20
-_OUR_FRAMES = (__name__, call_task.__module__)
+# Not failures to Celery; and what a worker's main process takes for its own.
+_UNTOLD = (Retry, Ignore, MemoryError)
 
 
-@dataclass(kw_only=True)
-class BodyEnd:
-    """How the body ended, and the exception that must go on to end this process, if there is one."""
+class RunFailed(Exception):
+    """A run has failed by something that Celery would not report as a failure."""
+
+
+@dataclass
+class Ended:
+    """How the body ended: with a value, or with an error; `leave` must go on to end this process."""
 
     outcome: Outcome
+    value: Any = None
+    error: BaseException | None = None
     leave: BaseException | None = None
 
 
-def find_task(name: str) -> Task[..., Any] | None:
-    """The registered task; in a web process (eager mode) the task modules may not have been imported yet."""
-    if name not in current_app.tasks:
-        current_app.loader.import_default_modules()
-    return current_app.tasks.get(name)
+class Body:
+    """Of one run."""
 
+    def __init__(self, task: Task[..., Any], live: LiveRun, *, eager: bool) -> None:
+        self.task = task
+        self.live = live
+        self.own = retries.OwnRetry()
+        self.said = ""
+        """In a word how the run ended; empty while it has not."""
+        self._eager = eager
+        self._returned = False
+        self._value: Any = None
 
-def unknown_task(name: str) -> Outcome:
-    """The tasks that there are go to the worker's log: everybody who may look at runs reads the row."""
-    registered = sorted(known for known in current_app.tasks if not known.startswith("celery."))
-    listed = ", ".join(registered[:SHOWN_TASKS]) + (" …" if len(registered) > SHOWN_TASKS else "")
-    logger.error("unknown task %r; registered: %s", name, listed)
-    return failed(Reason.UNKNOWN_TASK, f"unknown task '{name}': its worker has not registered it", retryable=False)
+    def prepare(self, call: Callable[[], Any]) -> None:
+        """Call the task's `before_start`. One that raises, or is stopped, has ended the run: as in `run`."""
+        error = self._in_window(call)
+        if error is not None:
+            self._close(self._end_of_error(error))
 
+    def run(self, call: Callable[[], Any]) -> Any:
+        """Call the task's own code, and record how it ended. Returns or raises what Celery is to report."""
+        misfit = self.own.refused = outcomes.misfit(self.task, self.live.facts)
+        error = self._in_window(lambda: self._call(call))
+        ended = self._end_of_return() if error is None else self._end_of_error(error)
+        if misfit is not None and isinstance(ended.error, TypeError):
+            # Python has refused to call it: the next time would be the same.
+            ended.outcome = replace(ended.outcome, reason=Reason.BAD_ARGUMENTS, retryable=False)
+        return self._close(ended)
 
-def bad_arguments(call: Call) -> Outcome | None:
-    """What is wrong with the arguments, before anything has run; None when they fit."""
-    facts = call.live.facts
-    for what, kind in ((facts.args, list), (facts.kwargs, dict)):
-        if not isinstance(what, kind):  # plain SQL has put it there, and its letters are no arguments
-            return failed(Reason.BAD_ARGUMENTS, f"its arguments are no {kind.__name__}: {shown(what)}", retryable=False)
-    if not call.task.typing:
-        return None
-    try:
-        call.header(*call.args, **call.kwargs)
-    except TypeError as error:
-        return failed(Reason.BAD_ARGUMENTS, str(error), retryable=False, exception_names=exception_names(error))
-    return None
+    def _close(self, ended: Ended) -> Any:
+        finish = self.end(ended.outcome)
+        lower_shield()  # a handler that hangs must not keep its process from a shutdown
+        return self._told(ended, finish)
 
+    def end(self, outcome: Outcome) -> Finish | None:
+        """Record how the run ended."""
+        ended = end(self.live, outcome, eager=self._eager)
+        self.said = word_for(ended)
+        return ended
 
-def run_body(call: Call, exposed: AbstractContextManager[None]) -> BodyEnd:
-    """Run the task to its end, whatever that is. Interrupts land in here and nowhere else.
+    # The window that may be interrupted
 
-    Inside `exposed` the signals that shut the process down take effect.
-    """
-    live = call.live
-    try:
+    def _in_window(self, call: Callable[[], Any]) -> BaseException | None:
+        """What it has raised, or was interrupted by."""
+        live = self.live
         try:
-            live.enter_body()
-            with exposed:
-                call_task(call)
-        finally:
-            if live.is_ours:
-                live.leave_body()
-    except BaseException as error:  # noqa: BLE001 - the error boundary
-        leave_if_forked(live, error)
-        # Once more: an interrupt may have come while the body was being left. There is only ever one.
-        live.leave_body()
-        return _end_of_error(call, error)
-    leave_if_forked(live)
-    return BodyEnd(outcome=_success(call) if call.returned else stopped_outcome(live) or _success(call))
+            try:
+                live.enter_body()
+                with exposed():
+                    call()
+            finally:
+                if live.is_ours:
+                    live.leave_body()
+        except BaseException as error:  # noqa: BLE001 - the error boundary
+            leave_if_forked(live, error)
+            # Once more: an interrupt may have come while the body was being left. There is only ever one.
+            live.leave_body()
+            self._be_left()
+            return error
+        leave_if_forked(live)
+        self._be_left()
+        return None
+
+    def _call(self, call: Callable[[], Any]) -> None:
+        if self.live.stop is not None:  # `before_start` has had the interrupt, and kept it to itself
+            raise interruption(self.live.stop)
+        self._value = call()
+        with self.live.lock:
+            self._returned = self._in_time
+
+    @property
+    def _in_time(self) -> bool:
+        """It has not been asked to stop; or only because of its time-out, and has used its grace to clean up."""
+        live = self.live
+        return live.stop is None or (live.stop is Stop.TIMEOUT and not live.is_over_grace(time.monotonic()))
+
+    def _be_left(self) -> None:
+        shield_again()
+        if not self._eager:
+            drop_open_transactions()
+
+    # From what happened to an outcome
+
+    def _end_of_return(self) -> Ended:
+        stopped = None if self._returned else outcomes.stopped(self.live)
+        if stopped is not None:
+            return Ended(stopped)
+        if self.own.asked is not None:  # with throw=False: that it goes on counts, not what it returns meanwhile
+            return Ended(outcomes.of_retry(self.own.asked, self.live.facts), error=self.own.asked)
+        return Ended(outcomes.success(self.task, self._value), value=self._value)
+
+    def _end_of_error(self, error: BaseException) -> Ended:
+        leave = error if ends_process(error) else None
+        if self._returned:  # it was left for good, and interrupted on its way out
+            return replace(self._end_of_return(), leave=leave)
+        if leave is not None and time.monotonic() >= self.live.deadline:
+            self.live.stop = Stop.TIMEOUT  # not a shutdown: Celery's own limit ends a process in the same way
+        if leave is not None:
+            return Ended(outcomes.stopped(self.live) or cancelled(Reason.INTERRUPTED), leave=leave)
+        return Ended(self._outcome_of(error), error=error)
+
+    def _outcome_of(self, error: BaseException) -> Outcome:
+        own, facts = self.own, self.live.facts
+        outcome = outcomes.of_error(error, self.live)
+        if outcome.status != RunStatus.FAILED or isinstance(error, Reject):
+            return outcome
+        if own.asked is not None and not isinstance(error, Retry):
+            return outcomes.of_retry(own.asked, facts, because=error)  # with throw=False
+        spent = own.spent or (isinstance(error, Retry) and own.asked is None and retries.is_over(self.task))
+        return replace(outcome, retryable=False) if spent else outcome
+
+    # What Celery is told
+
+    def _told(self, ended: Ended, finish: Finish | None) -> Any:
+        """Return or raise what the tracer is to report: what the ledger has recorded."""
+        if ended.leave is not None:
+            raise ended.leave
+        if isinstance(finish, Lost):
+            if ended.error is not None and not isinstance(ended.error, SoftTimeLimitExceeded):
+                logger.warning(
+                    "run %s was ended by somebody else, and its body failed", self.live.id, exc_info=ended.error
+                )
+            raise Stopped("its row was ended by somebody else")
+        status = ended.outcome.status if finish is None else finish.status
+        if status == RunStatus.CANCELLED:
+            raise Stopped(ended.outcome.reason if finish is None else finish.reason)
+        goes_on = finish is None or finish.retry_id is not None
+        error = _reported(ended, goes_on) if status == RunStatus.FAILED else ended.error
+        if error is None:
+            return ended.value
+        raise error.with_traceback(outcomes.below_us(error.__traceback__))
 
 
-# From what happened to an outcome
+def _reported(ended: Ended, goes_on: bool) -> BaseException:
+    """The error that says to Celery that a run has failed, or will be tried again by the task's own wish."""
+    match ended.error:
+        case Retry() if goes_on and ended.outcome.own_retry:
+            return ended.error
+        case Retry(exc=Exception() as because) if ended.outcome.own_retry:
+            return because
+        case Reject():
+            return Reject(getattr(ended.error, "reason", None), requeue=False)
+        case Exception() as error if not isinstance(error, _UNTOLD) and outcomes.can_be_shown(error):
+            return error
+    return RunFailed(ended.outcome.error or str(ended.outcome.reason))
 
 
-def stopped_outcome(live: LiveRun) -> Outcome | None:
-    """A body that was interrupted ended because of that, whatever it raised or returned afterwards."""
-    match live.stop:
-        case None:
-            return None
-        case Stop.TIMEOUT:
-            return failed(Reason.TIMEOUT, f"timed out after {live.facts.timeout_ms / 1000:g} s")
-        case Stop.LOST:
-            return failed(Reason.ORPHANED, "its worker lost touch with the ledger")
-        case stop:
-            return cancelled(Reason(stop.value))
-
-
-def _success(call: Call) -> Outcome:
-    if call.task.ignore_result:
-        return Outcome(status=RunStatus.SUCCESS, mirrored=False)
-    return succeeded(result_json(call.value, get_settings().max_result_bytes))
-
-
-def _end_of_error(call: Call, error: BaseException) -> BodyEnd:
-    leaves = _ends_process(error)
-    if call.returned:  # one of its handlers was cut short
-        return BodyEnd(outcome=_success(call), leave=error if leaves else None)
-    if leaves and time.monotonic() >= call.live.deadline:
-        call.live.stop = Stop.TIMEOUT  # not a shutdown: Celery's own limit ends a process in the same way
-    outcome = stopped_outcome(call.live) or (cancelled(Reason.INTERRUPTED) if leaves else _outcome_of_error(error))
-    return BodyEnd(outcome=outcome, leave=error if leaves else None)
-
-
-def _ends_process(error: BaseException) -> bool:
+def ends_process(error: BaseException) -> bool:
     """The worker shuts down; a `SystemExit` that the task raised by itself is just its failure."""
     if isinstance(error, WorkerShutdown | WorkerTerminate):
         return True
@@ -134,43 +205,3 @@ def _ends_process(error: BaseException) -> bool:
 def _shutdown_has_begun() -> bool:
     """Whether the pool's own handler of the termination signal has run in this process."""
     return bool(getattr(billiard_common, "_should_have_exited", [False])[0])
-
-
-def _outcome_of_error(error: BaseException) -> Outcome:
-    match error:
-        case Retry():
-            return _retry_outcome(error)
-        case Ignore():
-            return succeeded(None, Reason.IGNORED)
-        case Reject():
-            return _failure(error, reason=Reason.REJECTED, retryable=False)
-        case SoftTimeLimitExceeded():
-            return _failure(error, reason=Reason.TIMEOUT)  # Celery's own limit, set for the whole worker
-        case _:
-            return _failure(error)
-
-
-def _retry_outcome(error: Retry) -> Outcome:
-    try:
-        return _failure(error.exc or error, **retries.asked(error))
-    except (InvalidValue, TypeError, ValueError, OverflowError) as refused:
-        # Tried again it would ask for the same: say what is wrong instead of handing it to the ledger.
-        return _failure(refused, reason=Reason.BAD_ARGUMENTS, retryable=False)
-
-
-def _failure(error: BaseException, *, reason: Reason = Reason.EXCEPTION, **more: Any) -> Outcome:
-    settings = get_settings()
-    return failed(
-        reason,
-        error_text(error, settings.max_error_chars),
-        traceback=traceback_text(error, _below_us(error.__traceback__), settings.max_traceback_chars),
-        exception_names=exception_names(error),
-        **more,
-    )
-
-
-def _below_us(begin: TracebackType | None) -> TracebackType | None:
-    """The traceback without our own frames at its top."""
-    while begin is not None and begin.tb_next is not None and begin.tb_frame.f_globals.get("__name__") in _OUR_FRAMES:
-        begin = begin.tb_next
-    return begin

@@ -21,7 +21,8 @@ from types import FrameType
 from typing import Any, Protocol
 
 from billiard.process import current_process
-from celery.exceptions import SoftTimeLimitExceeded
+
+from routines_app.execution.stops import Stop, interruption
 
 SIGNAL = signal.SIGUSR1  # what Celery uses for soft time limits: code that expects those expects this
 
@@ -30,10 +31,11 @@ class Interruptible(Protocol):
     """The part of a live run that matters here."""
 
     in_body: bool
+    stop: Stop | None
 
 
 class Interrupter(Protocol):
-    """Raises `SoftTimeLimitExceeded` in a body."""
+    """Raises `SoftTimeLimitExceeded` in a body, or what else goes with its stop."""
 
     can_end_process: bool
     """A body that will not stop can be ended with its process."""
@@ -97,7 +99,7 @@ class MainThreadInterrupter:
             if not shield.is_up:
                 _call(MainThreadInterrupter._before, number, frame)
         elif target.in_body:
-            raise SoftTimeLimitExceeded
+            raise interruption(target.stop)
 
 
 class ThreadInterrupter:
@@ -108,8 +110,8 @@ class ThreadInterrupter:
     def __init__(self) -> None:
         self._ident = ctypes.c_ulong(threading.get_ident())
 
-    def interrupt(self, run: Interruptible) -> None:  # noqa: ARG002
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(self._ident, ctypes.py_object(SoftTimeLimitExceeded))
+    def interrupt(self, run: Interruptible) -> None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(self._ident, ctypes.py_object(interruption(run.stop)))
 
     def body_over(self) -> None:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(self._ident, None)
@@ -132,7 +134,7 @@ class GreenletInterrupter:
     def _throw(self, run: Interruptible) -> None:
         # Called by the hub, so the body does not run at this moment and cannot end between the question and the throw.
         if run.in_body and not self._greenlet.dead:
-            self._greenlet.throw(SoftTimeLimitExceeded)
+            self._greenlet.throw(interruption(run.stop))
 
     def body_over(self) -> None:
         """Nothing: a throw that is still to come finds the body over."""

@@ -11,10 +11,12 @@ import os
 import threading
 from collections import deque
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any
 from uuid import UUID
 
 from routines_app.conf import get_settings
+from routines_app.core.limits import Limits, limits
 from routines_app.execution.interrupts import Interrupter
 from routines_app.execution.place import Place
 from routines_app.execution.stops import Stop
@@ -27,11 +29,16 @@ logger = logging.getLogger(__name__)
 class LiveRun:
     """One started run. Times are seconds of the monotonic clock."""
 
-    def __init__(self, facts: RunFacts, interrupter: Interrupter | None, began: float) -> None:
+    def __init__(
+        self, facts: RunFacts, interrupter: Interrupter | None, began: float, allowed: Limits | None = None
+    ) -> None:
+        """`allowed` is how long its body may run, when the task has limits of its own."""
+        allowed = allowed or limits(facts.timeout_ms, grace=get_settings().stop_grace_seconds)
         self.facts = facts
         self.interrupter = interrupter
         self.began = began
-        self.deadline = began + facts.timeout_ms / 1000
+        self.deadline = began + allowed.stop_after
+        self._own_end = None if allowed.end_after is None else began + allowed.end_after
         self.in_body = False
         self.place: Place | None = None  # where the parent of a prefork pool reads that this run lives
         self._pid = os.getpid()
@@ -68,15 +75,18 @@ class LiveRun:
 
     @property
     def deadline_at(self) -> datetime | None:
-        started_at = self.facts.started_at
-        return started_at and started_at + timedelta(milliseconds=self.facts.timeout_ms)
+        started_at, seconds = self.facts.started_at, self.deadline - self.began
+        return started_at + timedelta(seconds=seconds) if started_at and seconds < inf else None
 
     # The body's begin and end
 
     def take_place(self, place: Place) -> None:
         """From now on the pool's parent tells the ledger that it lives."""
         self.place = place
-        place.write(self.id, self.routine_id if self.exclusive else None, self.fence, self.began, self.deadline)
+        # The parent adds the usual grace: a task that has an end of its own gets what is left until then.
+        usual = get_settings().stop_grace_seconds
+        deadline = self.deadline if self._own_end is None else self._own_end - usual
+        place.write(self.id, self.routine_id if self.exclusive else None, self.fence, self.began, deadline)
 
     def enter_body(self) -> None:
         with self.lock:
@@ -131,8 +141,14 @@ class LiveRun:
             self.give_lease_back()
 
     def is_over_grace(self, now: float) -> bool:
-        grace = get_settings().stop_grace_seconds
-        return self.in_body and self.stop is not None and now >= self.stopped_at + grace
+        """Its body was asked to stop, and has had its time to do so."""
+        return self.in_body and self.stop is not None and now >= self._grace_ends
+
+    @property
+    def _grace_ends(self) -> float:
+        if self.stop is Stop.TIMEOUT and self._own_end is not None:
+            return self._own_end
+        return self.stopped_at + get_settings().stop_grace_seconds
 
     # What the task says about itself
 

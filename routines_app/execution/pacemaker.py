@@ -197,7 +197,7 @@ def _signals_to(pid: int) -> Iterator[Callable[[int], None]]:
 
 def _tell_why(run: ChildRun) -> None:
     """Before it is done: the pool will report a lost process, and the first to end the run says why."""
-    logger.error("run %s is past its time-out and cannot be interrupted: its process is killed", run.id)
+    logger.warning("run %s is past its time-out and cannot be interrupted: its process is killed", run.id)
     in_background(lambda: close_run(run.id, failed(Reason.TIMEOUT, "killed: it could not be interrupted")))
 
 

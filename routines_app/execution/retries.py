@@ -1,31 +1,59 @@
-"""`self.retry()` inside a routine's run becomes a retry of the routine.
+"""`self.retry()` and `autoretry_for` inside a routine's run: Celery decides, the ledger carries it out.
 
-Celery's own `retry` publishes a message before it raises. The task's `retry` is wrapped, once per task: inside a
-routine's run it only raises, and the retry becomes a row with the delay that was asked for; elsewhere it is Celery's.
+Celery's own `retry` knows the task's `max_retries`, delays, back-off and arguments, and publishes a message before it
+raises. An eager task's it leaves to whoever called it: so the task seems to be eager for as long as `retry` takes, and
+what was asked for becomes a row.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from celery.app.task import Task
 from celery.exceptions import Retry
 
-from routines_app.protocol.run.current import current_run
+from routines_app.protocol.record.facts import RunFacts
 from routines_app.verbs.checking import arguments
 
 MARK = "_routines_retry"
+_LIMIT = 6  # where `max_retries` stands among the arguments of `retry`
 
 
-class RoutineRetry(Retry):  # type: ignore[misc, unused-ignore]
-    """Carries the new arguments that the task asked for."""
+@dataclass
+class OwnRetry:
+    """What a task has asked for during one body."""
 
-    arguments: tuple[Any, dict[str, Any] | None] = (None, None)
+    refused: BaseException | None = None
+    """Why it may not be tried again, whatever it asks for."""
+    asked: Retry | None = None
+    spent: bool = False
+    """It has asked for more retries than it allows itself: the chain ends."""
+
+    def ask(self, task: Task[..., Any], celerys: Callable[..., Any], *given: Any, **options: Any) -> Any:
+        """Call Celery's `retry` without a message being sent."""
+        if self.refused is not None:
+            raise self.refused
+        request = task.request
+        before, request.is_eager = request.is_eager, True
+        try:
+            self.asked = celerys(*given, **options)  # it returns for throw=False only
+        except Retry as error:
+            self.asked = error
+            raise
+        except Exception:
+            # The error that it gave, or that its retries are used up; an interrupt may come here too.
+            self.spent = is_over(task, _asked_limit(*given, **options))
+            raise
+        finally:
+            request.is_eager = before
+        return self.asked
 
 
-def take_over(task: Task[..., Any]) -> None:
+def take_over(task: Task[..., Any], of_body: Callable[[Task[..., Any]], OwnRetry | None]) -> None:
     """Wrap the task's `retry`; done once, and without effect outside of a routine's run."""
     if getattr(task.retry, MARK, False):
         return
@@ -33,50 +61,42 @@ def take_over(task: Task[..., Any]) -> None:
 
     @functools.wraps(celerys)
     def retry(*given: Any, **options: Any) -> Any:
-        run = current_run()
-        if run is None or task.request.id != run.run_id:
-            return celerys(*given, **options)
-        return _raise_retry(*given, **options)
+        own = of_body(task)
+        return celerys(*given, **options) if own is None else own.ask(task, celerys, *given, **options)
 
     setattr(retry, MARK, True)
     task.__dict__["retry"] = retry
 
 
-def _raise_retry(
-    args: Any = None,
-    kwargs: dict[str, Any] | None = None,
-    exc: Exception | None = None,
-    throw: bool = True,
-    eta: datetime | None = None,
-    countdown: Any = None,
-    **_: Any,
-) -> Retry:
-    error = RoutineRetry(exc=exc, when=eta if eta is not None else countdown)
-    error.arguments = (args, kwargs)
-    if throw:
-        raise error from exc
-    return error
+def is_over(task: Task[..., Any], limit: int | None = None) -> bool:
+    """Whether it has been tried again as often as it allows itself, or as this call of `retry` does."""
+    limit = task.max_retries if limit is None else limit
+    return limit is not None and (task.request.retries or 0) >= limit
 
 
-def asked(error: Retry) -> dict[str, Any]:
-    """What the task asked for, as arguments of the outcome. Without a delay the routine's own rule decides.
+def _asked_limit(*given: Any, max_retries: int | None = None, **_: Any) -> int | None:
+    return given[_LIMIT] if len(given) > _LIMIT else max_retries
+
+
+def asked(error: Retry, facts: RunFacts) -> dict[str, Any]:
+    """What the task asked for, as arguments of the outcome.
 
     Raises `InvalidValue` for arguments that the ledger does not hold, `TypeError`, `ValueError` or `OverflowError` for
     a delay that is none.
     """
-    found: dict[str, Any] = {}
-    if error.when is not None:
-        found["asked_delay_ms"] = _delay_ms(error.when)
-    args, kwargs = error.arguments if isinstance(error, RoutineRetry) else (None, None)
-    if args is not None or kwargs is not None:
-        found["retry_args"] = _storable(args, kwargs)
+    found: dict[str, Any] = {"own_retry": True, "asked_delay_ms": _delay_ms(error.when or 0)}
+    signature: Any = getattr(error, "sig", None)  # what Celery would have sent
+    if signature is not None:
+        args, kwargs = list(signature.args), dict(signature.kwargs)
+        if (args, kwargs) != (facts.args, facts.kwargs):
+            found["retry_args"] = _storable(args, kwargs)
     return found
 
 
-def _storable(args: Any, kwargs: Any) -> tuple[list[Any] | None, dict[str, Any] | None]:
+def _storable(args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     return (
-        None if args is None else arguments.positional("args of self.retry()", list(args)),
-        None if kwargs is None else arguments.named("kwargs of self.retry()", kwargs),
+        arguments.positional("args of self.retry()", args),
+        arguments.named("kwargs of self.retry()", kwargs),
     )
 
 

@@ -21,10 +21,10 @@ from uuid import UUID
 
 from django.db import Error, connections
 
-from routines_app.execution.body import stopped_outcome
 from routines_app.execution.companion import OLD_ENOUGH_SECONDS, ROUND_SECONDS, Companion
 from routines_app.execution.heart import Heart
 from routines_app.execution.live import LiveRun
+from routines_app.execution.outcomes import stopped
 from routines_app.execution.place import Place, own_place
 from routines_app.execution.renewal import Renewal
 from routines_app.execution.stops import Stop
@@ -164,7 +164,8 @@ class Watchdog:
         if run.place is not None:
             # Its parent need not kill, unless the body takes the interpreter from us once more.
             run.place.ends_itself(run.id, by=time.monotonic() + RECORD_SECONDS)
-        logger.error(
+        # Not an error by itself: a failure is reported by the parent, and a cancellation is none.
+        logger.warning(
             "run %s of %s does not stop (%s): its process ends", run.facts.id, run.facts.routine_name, run.stop
         )
         try:
@@ -183,7 +184,7 @@ def _silence(ours: Heart | Renewal, parents: float | None, now: float) -> float:
 
 
 def _record_end(run: LiveRun) -> None:
-    outcome = stopped_outcome(run)
+    outcome = stopped(run)
     if outcome is not None:
         finish(run.facts, outcome, give_back=run.give_lease_back)
 

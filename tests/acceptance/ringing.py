@@ -40,9 +40,9 @@ class Rung:
 
     def send(self, **options: Any) -> None:
         """Over a connection of its own: Celery's pool is closed whenever a test points it at another broker."""
-        options = {"ignore_result": True} | options
+        said: dict[str, Any] = {"ignore_result": True, "shadow": self.row.task} | options
         with app.connection_for_write() as connection:
-            app.send_task(EXECUTE_TASK, args=[str(self.id)], task_id=str(self.id), connection=connection, **options)
+            app.send_task(EXECUTE_TASK, args=[str(self.id)], task_id=str(self.id), connection=connection, **said)
 
     def retries(self) -> list[RoutineRun]:
         return list(RoutineRun.objects.filter(chain=self.id).order_by("attempt"))

@@ -1,8 +1,8 @@
 """Task bodies that write down, in a file of their own, that they ran: facts that no ledger had a hand in.
 
-Each line of the file named by ROUTINES_BODY_LOG is one JSON object: `event` (start, end or note), `body` (one
-id for each execution), the run's id, routine, slot, attempt and fence, the process id, and the time by two
-clocks. The monotonic clock is the same for all processes of a machine: lines of different processes compare.
+Each line of the file named by ROUTINES_BODY_LOG is one JSON object: `event` (start, end or note), `body` (one id for
+each execution), what the run is, the process id, and the time by two clocks, of which the monotonic one is the same
+for all processes of a machine.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -18,7 +19,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 from uuid import uuid4
 
-from celery import shared_task
+from celery import Task, shared_task
+from celery.exceptions import SoftTimeLimitExceeded
+
+DEAF_TO = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def write_line(**facts: Any) -> None:
@@ -137,9 +141,11 @@ def swallow(seconds: float = 60.0, until: str = "") -> str:
 
 @shared_task
 def hold_gil(seconds: float = 5.0) -> None:
-    """Sits in C code that keeps the interpreter lock: no thread of the process gets a turn."""
+    """Sits in C code that keeps the interpreter lock: no thread of the process gets a turn, and no signal ends it."""
     with body(seconds=seconds):
+        signal.pthread_sigmask(signal.SIG_BLOCK, DEAF_TO)
         ctypes.PyDLL(None).usleep(int(seconds * 1_000_000))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, DEAF_TO)
 
 
 @shared_task
@@ -241,3 +247,53 @@ def progressing(steps: int = 5, seconds: float = 1.0) -> int:
                 run.progress(step, steps, f"step {step}")
                 run.log(f"did step {step} of {steps}")
     return steps
+
+
+class Reported(Task):  # type: ignore[type-arg]
+    """Writes down which of its handlers are called."""
+
+    def on_success(self, *_: Any) -> None:
+        write_line(event="handler", handler="on_success", run=self.request.id)
+
+    def on_failure(self, exc: Exception, task_id: str, *_: Any) -> None:
+        write_line(event="handler", handler="on_failure", run=task_id, error=type(exc).__name__)
+
+    def on_retry(self, exc: Exception, task_id: str, *_: Any) -> None:
+        write_line(event="handler", handler="on_retry", run=task_id)
+
+
+@shared_task(base=Reported, bind=True)
+def reported(self: Any, how: str, seconds: float = 60.0) -> str:
+    """Ends as it is asked to; `wait` until it is stopped, `tidy` then returns, `stubborn` does not stop."""
+    with body():
+        if how == "raise":
+            raise ValueError("raised as asked")
+        if how == "retry":
+            raise self.retry(exc=KeyError("retried as asked"), countdown=600)
+        end = time.monotonic() + (seconds if how in ("wait", "tidy", "stubborn") else 0)
+        while time.monotonic() < end:
+            try:
+                time.sleep(0.05)
+            except SoftTimeLimitExceeded:
+                if how == "tidy":
+                    break
+                if how == "wait":
+                    raise
+    return how
+
+
+@shared_task(time_limit=2)
+def limited(seconds: float) -> None:
+    """Has a limit of its own."""
+    with body():
+        time.sleep(seconds)
+
+
+@shared_task(soft_time_limit=1, time_limit=4)
+def lenient(seconds: float) -> None:
+    """May clean up for three seconds, and needs longer."""
+    with body():
+        try:
+            time.sleep(seconds)
+        except SoftTimeLimitExceeded:
+            time.sleep(seconds)

@@ -117,7 +117,7 @@ def test_fault_10_a_frozen_child_that_wakes_up_records_nothing(make_stack: Stack
     assert (first.fence, second.fence) == (1, 2)
     os.kill(first.pid, signal.SIGCONT)
     stack.wait_until(lambda: stack.bodies("frozen")[0].ended, 20, "the old body was not interrupted")
-    assert stack.bodies("frozen")[0].how == "SoftTimeLimitExceeded"
+    assert stack.bodies("frozen")[0].how == "Stopped"
     run.refresh()
     assert (run.row.status, run.row.reason) == (RunStatus.FAILED, Reason.ORPHANED)
     assert worker.running

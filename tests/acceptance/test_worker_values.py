@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 import pytest
@@ -19,17 +18,18 @@ ODD = ["nul", "emoji", "surrogate", "nan", "set", "object"]
 
 
 def test_fault_25_odd_and_huge_results_are_stored_visibly(stack: Stack, fault: Fault) -> None:
-    """Row 25: whatever a task returns, the run succeeds and its result can be read as JSON."""
+    """Row 25: whatever a task returns, the run succeeds and its result can be read."""
     stack.worker()
     rung_at = time.monotonic()
     runs = {kind: ring(routine(kind, task=f"{TASKS}.odd_result", kwargs={"kind": kind})) for kind in ODD}
     runs["huge"] = ring(routine("huge", task=f"{TASKS}.big_result"))
     for kind, run in runs.items():
         stack.wait_until(lambda run=run: run.refresh() == RunStatus.SUCCESS, 20, f"{kind} did not succeed")
-        json.loads(run.row.result or "").encode() if isinstance(json.loads(run.row.result or ""), str) else None
+        assert run.row.result is not None
     fault.recovered(time.monotonic() - rung_at, 40, "25: odd and huge results are stored")
-    assert "[cut, 10485762 characters]" in (runs["huge"].row.result or "").encode().decode("unicode_escape")
-    assert len(runs["huge"].row.result or "") < 70_000
+    huge = runs["huge"].row.result
+    assert huge["too_large"].startswith("10,485,762 bytes, kept are ")
+    assert 60_000 < len(huge["beginning"]) < 70_000
 
 
 def test_fault_25_huge_arguments_are_refused_clearly(stack: Stack, fault: Fault) -> None:

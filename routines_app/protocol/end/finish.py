@@ -22,6 +22,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import Error, connections, transaction
+from django.db.models import Q
 
 from routines_app.coordination import leases, wakeups
 from routines_app.core.retry import RetryAt, decide_retry
@@ -96,12 +97,22 @@ def _decide(run: RunFacts, outcome: Outcome, now: datetime) -> tuple[Outcome, Ne
         jitter=random.random(),  # noqa: S311 # nosec B311 # spreads retries, guards nothing
         exception_names=outcome.exception_names,
         asked_delay_ms=outcome.asked_delay_ms,
+        own_retry=outcome.own_retry,
+        own_retries=run.own_retries,
         interrupted=outcome.interrupted,
-        interruptions=run.attempt - run.budget_used,
+        interruptions=_interruptions(run) if outcome.interrupted else 0,
     )
     if isinstance(decision, RetryAt) and outcome.retryable:
         return outcome, _next_attempt(run, outcome, decision)
     return replace(outcome, status=RunStatus.FAILED), None
+
+
+def _interruptions(run: RunFacts) -> int:
+    """How often its chain was interrupted before. Attempts that cost no budget may also be the task's own retries."""
+    if run.attempt <= run.budget_used:
+        return 0
+    chain = RoutineRun.objects.using(ledger_alias()).filter(Q(chain=run.chain) | Q(id=run.chain))
+    return chain.filter(status=RunStatus.CANCELLED, reason=Reason.INTERRUPTED).count()
 
 
 def _next_attempt(run: RunFacts, outcome: Outcome, decision: RetryAt) -> NextAttempt:
@@ -111,6 +122,7 @@ def _next_attempt(run: RunFacts, outcome: Outcome, decision: RetryAt) -> NextAtt
         id=new_run_id(),
         at=decision.at,
         budget_used=decision.budget_used,
+        own_retries=decision.own_retries,
         key=f"{prefix}:{run.attempt + 1}",
         args=args,
         kwargs=kwargs,
@@ -200,6 +212,7 @@ def _arguments(run: RunFacts, outcome: Outcome, attempt: NextAttempt | None) -> 
         "retry_key": attempt and attempt.key,
         "retry_at": attempt and attempt.at,
         "retry_budget": attempt and attempt.budget_used,
+        "retry_own": attempt and attempt.own_retries,
         "retry_args": _json(attempt and attempt.args),
         "retry_kwargs": _json(attempt and attempt.kwargs),
     }
@@ -246,7 +259,8 @@ def _concerns_beats(run: RunFacts, recorded: Recorded) -> bool:
 
 
 def _tell(run: RunFacts, outcome: Outcome, recorded: Recorded) -> None:
-    ended = light_run(run, status=recorded.status.value, reason=str(recorded.reason))
+    known = {"error": outcome.error} if outcome.error else {}  # without one, who cancelled it may have said why
+    ended = light_run(run, status=recorded.status.value, reason=str(recorded.reason), **known)
     events.run_ended(ended, **recorded.told)
     if _is_heard(outcome):
         told.note([run.id])

@@ -5,7 +5,7 @@
 -- What takes the place of "mirror" is nothing, or writes the record of django-celery-results as well (mirror_result.sql).
 -- Whoever is not the process that executes the run has no token, and takes the row's away.
 -- Arguments: run, routine, fence, token, tell_after, status, reason, result, error, traceback, progress, succeeded,
---   retry (bool), retry_id, retry_key, retry_at, retry_budget, retry_args, retry_kwargs.
+--   retry (bool), retry_id, retry_key, retry_at, retry_budget, retry_own, retry_args, retry_kwargs.
 -- Result: one row if the run was still ours: status, reason, failure_count before, next_source, whether the chain goes
 --   on, and the id of the next attempt (another one's, where its key has a row already; NULL: too new to be seen).
 WITH locked AS MATERIALIZED (
@@ -52,12 +52,12 @@ WITH locked AS MATERIALIZED (
 ), retried AS (
     INSERT INTO routines_routinerun (
         id, routine_id, status, reason, "trigger", source, task, queue, timeout_ms, args, kwargs, pool_id,
-        scheduled_for, eligible_at, publish_after, attempt, budget_used, retry_of_id, chain, idempotency_key, requested_by
+        scheduled_for, eligible_at, publish_after, attempt, budget_used, own_retries, retry_of_id, chain, idempotency_key, requested_by
     )
     SELECT %(retry_id)s::uuid, ended.routine_id, 'PENDING', 'not_yet', 'retry', ended.source, ended.task, ended.queue,
            ended.timeout_ms, COALESCE(%(retry_args)s::jsonb, ended.args), COALESCE(%(retry_kwargs)s::jsonb, ended.kwargs),
            goes_on.pool_id, ended.scheduled_for, %(retry_at)s::timestamptz, %(retry_at)s::timestamptz,
-           ended.attempt + 1, %(retry_budget)s::int, ended.id, COALESCE(ended.chain, ended.id), %(retry_key)s::text,
+           ended.attempt + 1, %(retry_budget)s::int, COALESCE(%(retry_own)s::int, 0), ended.id, COALESCE(ended.chain, ended.id), %(retry_key)s::text,
            ended.requested_by
     FROM ended
     JOIN goes_on ON goes_on.id = ended.routine_id

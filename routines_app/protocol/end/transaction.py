@@ -16,6 +16,7 @@ from django.db.models import F
 from routines_app.core.governor import Plan, plan_next
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger, Source, TriggerKind
 from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState
+from routines_app.models.result_field import value_of
 from routines_app.protocol.end.catch_up import continue_catch_up
 from routines_app.protocol.end.recorded import Recorded
 from routines_app.protocol.ledger.locks import lock_run, lock_state, update_in_order
@@ -34,6 +35,7 @@ class NextAttempt:
     id: UUID
     at: datetime
     budget_used: int
+    own_retries: int = 0
     key: str
     args: Any = None
     kwargs: dict[str, Any] | None = None
@@ -74,7 +76,7 @@ def _effective(row: RoutineRun, outcome: Outcome) -> tuple[RunStatus, str]:
 def _write_run(row: RoutineRun, status: RunStatus, reason: str, outcome: Outcome, now: datetime) -> None:
     row.status, row.reason = status, reason
     row.completed_at, row.running_key, row.publish_after = now, None, None
-    row.result, row.error, row.traceback = outcome.result, outcome.error or row.error, outcome.traceback
+    row.result, row.error, row.traceback = value_of(outcome.result), outcome.error or row.error, outcome.traceback
     fields = ["status", "reason", "completed_at", "running_key", "publish_after", "result", "error", "traceback"]
     fields += ["start_token", "tell_after"]
     if outcome.progress is not None:
@@ -102,6 +104,7 @@ def _insert_retry(alias: str, row: RoutineRun, routine: Routine, attempt: NextAt
         publish_after=attempt.at,
         attempt=row.attempt + 1,
         budget_used=attempt.budget_used,
+        own_retries=attempt.own_retries,
         retry_of_id=row.id,
         chain=row.chain_id,
         idempotency_key=attempt.key,

@@ -30,6 +30,7 @@ RUN_FIELDS = (
     "started_at",
     "attempt",
     "budget_used",
+    "own_retries",
     "chain",
     "idempotency_key",
     "fence",
@@ -65,7 +66,7 @@ class RunFacts:
     source: str
     task: str
     queue: str
-    timeout_ms: int
+    timeout_ms: int | None
     args: list[Any]
     kwargs: dict[str, Any]
     pool_id: int | None
@@ -73,6 +74,7 @@ class RunFacts:
     started_at: datetime | None
     attempt: int
     budget_used: int
+    own_retries: int
     chain: UUID | None
     idempotency_key: str
     fence: int | None

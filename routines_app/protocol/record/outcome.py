@@ -23,7 +23,9 @@ class Outcome:
     retryable: bool = True
     """False ends the chain whatever the retry rule says: an unknown task fails the same way every time."""
     asked_delay_ms: int | None = None
-    """The delay that the task itself asked for with `self.retry()`."""
+    """The delay of the next attempt, when it is not the routine's rule that says it."""
+    own_retry: bool = False
+    """The task itself asked to be tried again, which follows its own limits and not the routine's."""
     retry_args: tuple[Any, dict[str, Any]] | None = None
     """New arguments that the task asked for with `self.retry()`."""
     mirrored: bool = True

@@ -54,6 +54,25 @@ class CurrentRun:
         return self.routine
 
     @property
+    def routine_id(self) -> int:
+        return self._live.facts.routine_id
+
+    @property
+    def task(self) -> str:
+        """The name of the task that is executed."""
+        return self._live.facts.task
+
+    @property
+    def trigger(self) -> str:
+        """What has made this run: its schedule, somebody by hand, a retry …"""
+        return self._live.facts.trigger
+
+    @property
+    def source(self) -> str:
+        """Why its time was chosen."""
+        return self._live.facts.source
+
+    @property
     def slot(self) -> datetime:
         """The UTC instant that this run stands for; the same for every attempt."""
         return self._live.facts.scheduled_for

@@ -5,10 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from typing import Any
 
-from celery import Task, shared_task
+from celery import Task, current_app, current_task, shared_task
 from celery.exceptions import Ignore, Reject, SoftTimeLimitExceeded
+
+from routines_app import current_run
+from routines_app.core.words import Reason
+from routines_app.protocol.end.finish import close_run
+from routines_app.protocol.record.outcome import failed
 
 seen: list[Any] = []
 lingers, let_go = threading.Event(), threading.Event()
@@ -58,6 +64,57 @@ def hooked(self: Any, fail: bool = False) -> str:
     return str(self.request.id)
 
 
+class Registered(Task):  # type: ignore[type-arg]
+    """A task that is no decorated function."""
+
+    name = f"{__name__}.registered"
+
+    def run(self, who: str) -> str:
+        return f"hello {who}"
+
+
+current_app.register_task(Registered())
+
+
+class Clumsy(Task):  # type: ignore[type-arg]
+    """Its handlers fail."""
+
+    def on_failure(self, exc: Exception, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
+        seen.append("on_failure")
+        raise RuntimeError("a handler that fails")
+
+    def after_return(self, status: str, retval: Any, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
+        seen.append("after_return")
+        raise RuntimeError("a handler that fails")
+
+
+@shared_task(base=Clumsy)
+def clumsy(fail: bool = False) -> None:
+    if fail:
+        raise ValueError("asked to")
+
+
+class Unprepared(Task):  # type: ignore[type-arg]
+    """Does not come to its body, in this or that way."""
+
+    def before_start(self, task_id: str, args: Any, kwargs: Any) -> None:
+        how = args[0] if args else "fail"
+        if how == "retry":
+            raise self.retry(exc=LookupError("not prepared"), max_retries=0)
+        if how == "fail":
+            raise LookupError("not prepared")
+        try:
+            time.sleep(20)
+        except SoftTimeLimitExceeded:
+            if how == "hang":
+                raise
+
+
+@shared_task(base=Unprepared)
+def unprepared(how: str = "fail") -> None:
+    seen.append("not to be called")
+
+
 @shared_task
 def unformattable() -> None:
     line: Any = b"bytes where a line of text should be"
@@ -97,13 +154,46 @@ def auto_retrying() -> float:
     return 1 / 0
 
 
+@shared_task(autoretry_for=(KeyError,), retry_backoff=2, retry_jitter=False, max_retries=9)
+def backing_off() -> None:
+    raise KeyError("again")
+
+
+@shared_task(autoretry_for=(KeyError,), retry_kwargs={"countdown": 0})
+def mixed() -> None:
+    """Asks to be tried again, and then fails in a way that it does not know."""
+    raise KeyError("known") if current_task.request.retries == 0 else ValueError("unknown")
+
+
+@shared_task(bind=True)
+def retrying_with(self: Any, options: dict[str, Any] | list[Any] | None = None) -> None:
+    raise self.retry(**(options if isinstance(options, dict) else {}))
+
+
+@shared_task(bind=True)
+def retrying_quietly(self: Any, fails: bool = False) -> str:
+    self.retry(countdown=0, throw=False)
+    if fails:
+        raise ValueError("all the same")
+    return "returned"
+
+
+@shared_task
+def interrupted() -> None:
+    """As a worker that shuts down does it."""
+    from routines_app.execution.watchdog import watchdog
+
+    watchdog().interrupt_all()
+    time.sleep(20)
+
+
 @shared_task
 def ignored() -> None:
     raise Ignore
 
 
 @shared_task
-def rejected() -> None:
+def rejected(why: str = "") -> None:
     raise Reject("not mine", requeue=True)
 
 
@@ -118,7 +208,7 @@ def out_of_memory() -> None:
 
 
 @shared_task
-def spinning(seconds: float, clean_up: bool = False) -> str:
+def spinning(seconds: float, clean_up: str = "") -> str:
     """Works in bytecode, so that an interrupt lands in every kind of pool."""
     import time
 
@@ -128,18 +218,30 @@ def spinning(seconds: float, clean_up: bool = False) -> str:
             time.sleep(0.01)
     except SoftTimeLimitExceeded:
         seen.append("cleaned up")
+        if clean_up == "raise":
+            raise ValueError("in the middle of it") from None
         if not clean_up:
             raise
     return "to the end"
 
 
-@shared_task(bind=True)
-def lingering(self: Any) -> str:
+@shared_task
+def lingering() -> str:
     """The first attempt lasts until it is let go; the others end at once."""
-    if self.request.retries == 0:
+    run = current_run()
+    if run is not None and run.attempt == 1:
         lingers.set()
         let_go.wait(60)
     return "returned"
+
+
+@shared_task
+def ended_meanwhile() -> None:
+    """Somebody else ends its run, and then it fails."""
+    run = current_run()
+    assert run is not None
+    close_run(run.run_id, failed(Reason.ORPHANED, "silent"))
+    raise ValueError("too late")
 
 
 @shared_task

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from routines_app import service
 from routines_app.core.words import Reason, RunStatus
-from routines_app.execution.executor import Delivery, execute
+from routines_app.execution.executor import Delivery, Executed, execute
 from routines_app.execution.request import end_from_parent
 from routines_app.models import RoutineRun
 from routines_app.protocol.end import outlived
@@ -39,7 +39,7 @@ LATER = 1e9  # in seconds; the observer's clock is the test's
 
 
 @pytest.fixture
-def worker() -> Iterator[Callable[[Rung], Future[str]]]:
+def worker() -> Iterator[Callable[[Rung], Future[Executed]]]:
     """Executes a run in a thread of its own, as a worker beside us would; whatever lingers is let go in the end."""
     tasks.lingers.clear()
     tasks.let_go.clear()
@@ -74,7 +74,7 @@ def abandon(run: Rung, redis_client: redis.Redis) -> bool:
 def test_a_body_that_went_on_beside_the_next_attempt_is_told_by_the_audit(
     end: Callable[[Rung, redis.Redis], bool],
     reason: Reason,
-    worker: Callable[[Rung], Future[str]],
+    worker: Callable[[Rung], Future[Executed]],
     run_it: Execute,
     redis_client: redis.Redis,
 ) -> None:
@@ -92,7 +92,7 @@ def test_a_body_that_went_on_beside_the_next_attempt_is_told_by_the_audit(
 
     wait_for(lambda: clock.now() > (second.started_at or clock.now()) + OVERLAP, 30, "time stands still")
     tasks.let_go.set()
-    assert working.result(timeout=30) == "lost"
+    assert working.result(timeout=30).said == "lost"
 
     assert (first.refresh(), first.row.reason, first.row.result) == (RunStatus.FAILED, reason, None)
     assert first.row.body_ended_at is not None
@@ -123,6 +123,18 @@ def test_nothing_but_the_moment_is_written_and_only_once() -> None:
     assert timedelta(seconds=2) <= clock.now() - row.body_ended_at < timedelta(seconds=2 + stretched(5))
     note_body_end(run_id)
     assert model_to_dict(RoutineRun.objects.get(id=run_id)) == before | {"body_ended_at": row.body_ended_at}
+
+
+def test_what_a_body_raises_then_is_in_the_log(run_it: Execute, caplog: pytest.LogCaptureFixture) -> None:
+    """The row has another end, so nothing else would say it."""
+    made = routine("ended meanwhile", task="tests.integration.execution.tasks.ended_meanwhile", max_attempts=1)
+    row = run_it(ring(made, send=False).row)
+    assert row.reason == Reason.ORPHANED
+    (said,) = [
+        each for each in caplog.records if "was ended by somebody else, and its body failed" in each.getMessage()
+    ]
+    assert said.levelno == logging.WARNING
+    assert "ValueError: too late" in caplog.text
 
 
 def test_a_run_that_has_not_ended_is_left_alone() -> None:

@@ -79,7 +79,7 @@ def test_without_an_exception_only_the_budget_decides() -> None:
     assert isinstance(decide_retry(rule, budget_used=1, now=NOW, jitter=0.0), RetryAt)
 
 
-def test_a_task_that_asks_for_its_retry_gets_its_delay() -> None:
+def test_a_delay_that_is_asked_for_is_kept() -> None:
     """Neither cap, jitter nor lists apply to it; the budget does."""
     rule = replace(RULE, jitter=0.5, no_retry_for=("Exception",))
     for asked, delay in ((90_000, 90_000), (0, 0), (-5, 0)):
@@ -88,6 +88,36 @@ def test_a_task_that_asks_for_its_retry_gets_its_delay() -> None:
         )
         assert decision == RetryAt(at=after_ms(delay), budget_used=2)
     assert decide_retry(rule, budget_used=5, now=NOW, jitter=0.5, asked_delay_ms=1) == Exhausted()
+
+
+def test_a_tasks_own_retry_costs_no_budget() -> None:
+    """Whatever the routine says: the task's own limit has let it through."""
+    rule = replace(RULE, max_attempts=1, no_retry_for=("Exception",))
+    for asked, delay in ((90_000, 90_000), (0, 0), (-5, 0), (None, 0)):
+        decision = decide_retry(
+            rule,
+            budget_used=1,
+            now=NOW,
+            jitter=0.5,
+            exception_names=VALUE_ERROR,
+            asked_delay_ms=asked,
+            own_retry=True,
+            own_retries=4,
+        )
+        assert decision == RetryAt(at=after_ms(delay), budget_used=1, own_retries=5)
+
+
+def test_a_try_that_the_routine_makes_begins_without_own_retries() -> None:
+    """An interrupted attempt goes on where it was."""
+    decision = decide_retry(RULE, budget_used=1, now=NOW, jitter=0.0, own_retries=4)
+    assert isinstance(decision, RetryAt)
+    assert decision.own_retries == 0
+    for interruptions in (0, 3):
+        interrupted = decide_retry(
+            RULE, budget_used=1, now=NOW, jitter=0.0, own_retries=4, interrupted=True, interruptions=interruptions
+        )
+        assert isinstance(interrupted, RetryAt)
+        assert interrupted.own_retries == 4
 
 
 def test_an_interruption_is_free_three_times() -> None:
