@@ -64,6 +64,13 @@ class Settings:
     replace_grace_seconds: float = 20.0
     """How long a REPLACE run waits for the run that it replaces before it goes ahead with a higher fence."""
 
+    events: bool | None = None
+    """Whether `routine-…` events go to Celery's monitors. None: from workers that were asked for events, and from all
+    other processes while there is such a worker, or when `worker_send_task_events` or `task_send_sent_event` is set."""
+
+    log_format: str = ""
+    """`json`: workers and beats write one JSON object for each log record. Empty: as Celery is configured."""
+
     default_timezone: str = ""
     """For routines that name none. Empty: Django's TIME_ZONE."""
 
@@ -131,6 +138,8 @@ def _refuse_false_alarms(found: Settings) -> None:
 def _typed(name: str, value: Any) -> Any:
     if name == "QUEUES":
         return _queues(value)
+    if name in _CHOICES:
+        return _one_of(name, value)
     default = getattr(Settings(), name.lower())
     if isinstance(default, tuple) and isinstance(value, list | tuple):
         return tuple(value)
@@ -145,6 +154,17 @@ def _typed(name: str, value: Any) -> Any:
     if not isinstance(value, accepted) or (isinstance(value, int | float) and value < 0):
         wanted = " or ".join(kind.__name__ for kind in accepted)
         raise ImproperlyConfigured(f"ROUTINES[{name!r}]: {value!r} is not accepted: a {wanted}, not negative")
+    return value
+
+
+_CHOICES: dict[str, tuple[Any, ...]] = {"EVENTS": (None, True, False), "LOG_FORMAT": ("", "json")}
+
+
+def _one_of(name: str, value: Any) -> Any:
+    # By identity where there is one: 1 equals True, and is none of these.
+    if not any(value is known or (isinstance(value, str) and value == known) for known in _CHOICES[name]):
+        wanted = ", ".join(map(repr, _CHOICES[name]))
+        raise ImproperlyConfigured(f"ROUTINES[{name!r}]: {value!r} is not accepted: one of {wanted}")
     return value
 
 

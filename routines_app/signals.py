@@ -2,8 +2,9 @@
 
 `run_…` are sent with `sender=RoutineRun`, `run` and `routine`; `routine_…` with `sender=Routine`, `routine` and `run`
 (the last run of the chain that failed; None when the schedule itself cannot be computed). `reason` says why where a
-status alone does not. Fields of `run` and `routine` that the sender did not have at hand are read from the database
-when they are used. A receiver that fails is logged and changes nothing.
+status alone does not. At hand, without a query, are `routine.id` and `routine.name`, and of the run its `id`, `task`,
+`scheduled_for` (the slot), `attempt`, `trigger`, `source`, `status` and `reason`, and the `error` of one that failed.
+Other fields are read from the database when they are used. A receiver that fails is logged and changes nothing.
 
 The signals of an end are sent once by whoever has ended the run; when that process dies before it has, by a beat a
 little later. So a receiver may be called twice for one end, after a crash.

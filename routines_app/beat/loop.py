@@ -17,6 +17,7 @@ from django.db import Error, close_old_connections, connections
 
 from routines_app.beat.declared import Declarations
 from routines_app.beat.departure import Departure
+from routines_app.beat.done import Done
 from routines_app.beat.guard import Guard
 from routines_app.beat.outside import Outside
 from routines_app.beat.seen_broker import SeenBroker
@@ -54,7 +55,8 @@ class BeatLoop:
         self._listener = wakeups.Listener(wakeups.BEATS)
         self._observer = Observer()
         self._declarations = Declarations(app)
-        self._broker = SeenBroker()
+        self._done = Done()
+        self._broker = SeenBroker(self._done.published)
         self._guard = Guard()
         self._repair = Chore("repairing plans", self._repair_plans, lambda: REPAIR_SECONDS, self._guard)
         self._chores: list[Chore] = [
@@ -132,6 +134,7 @@ class BeatLoop:
         for chore in self._chores:
             if not self._departure.is_asked:
                 chore.do_when_due()
+        self._done.tell()
         if self._departure.is_asked:
             return 0.0
         return self._guard.do(
@@ -149,6 +152,7 @@ class BeatLoop:
         with Sender(self._broker.send) as sender:
             while more and self._has_time(began):
                 report = claim_due(clock.now(), batch)
+                self._done.claimed(report)
                 more = report.claimed == batch or report.left
                 sender.send(report.messages, more=more)
                 self._pools.pooled(report.pooled)

@@ -19,6 +19,8 @@ class RoutinesScheduler(Scheduler):
     so there is no database work outside of `tick`, and closing twice is harmless.
     """
 
+    lock_key = None  # redbeat asks every scheduler for it when a beat starts, where it is imported (Sentry's SDK does)
+
     def __init__(self, app: Any, *args: Any, **kwargs: Any) -> None:
         self._loop = BeatLoop(app)
         super().__init__(app, *args, **kwargs)

@@ -8,11 +8,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from celery import current_app
 from django.db import transaction
 from django.utils import timezone
 
 from routines_app import receivers, signals
+from routines_app.coordination import monitors
 from routines_app.core.words import Reason, RunStatus
 from routines_app.execution.watchdog import watchdog
 from routines_app.models import RoutineRun
@@ -49,7 +49,7 @@ def test_a_run_tells_its_life_after_each_commit(heard: Heard) -> None:
     told = heard[1][1]["run"]
     assert {"result", "error", "progress"} <= told.get_deferred_fields()
     assert (told.id, told.status, told.routine.name) == (run.id, RunStatus.SUCCESS, "plain")
-    assert told.result == "1"
+    assert told.result == 1
 
 
 def test_a_hopeless_chain_tells_that_it_is_exhausted_once(heard: Heard) -> None:
@@ -128,26 +128,45 @@ def test_each_event_is_a_structured_log_record(caplog: pytest.LogCaptureFixture)
         run = begin()
     [record] = [record for record in caplog.records if record.name == "routines_app.runs"]
     facts = record.__dict__["routine_event"]
-    assert (facts["uuid"], facts["routine"], facts["status"]) == (str(run.id), "plain", "RUNNING")
+    assert facts == {
+        "event": "routine-run-started",
+        "routine": "plain",
+        "routine_id": run.routine_id,
+        "run_id": str(run.id),
+        "task": run.task,
+        "slot": run.scheduled_for.isoformat(),
+        "attempt": 1,
+        "trigger": "schedule",
+        "source": run.source,
+        "status": "RUNNING",
+        "reason": "",
+        "error": "",
+    }
 
 
-def test_monitors_get_routine_events_when_they_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only in a worker that was started with events."""
+def test_monitors_are_told_with_the_error_but_not_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they want events; where they do not, nothing is put down."""
     sent: list[tuple[str, dict[str, Any]]] = []
-
-    class Dispatcher:
-        def __enter__(self) -> Dispatcher:
-            return self
-
-        def __exit__(self, *_: object) -> None: ...
-
-        def send(self, kind: str, **facts: Any) -> None:
-            sent.append((kind, facts))
-
-    monkeypatch.setattr(current_app.events, "default_dispatcher", lambda **_: Dispatcher())
+    monkeypatch.setattr(monitors, "tell", lambda kind, facts: sent.append((kind, facts)))
+    monkeypatch.setattr(monitors, "wanted", lambda: False)
     finish(begin("silent"), succeeded(None))
     assert sent == []
-    monkeypatch.setattr(receivers, "_worker_sends_events", True)
-    finish(begin("asked"), succeeded(None))
-    assert [kind for kind, _ in sent] == ["routine-run-started", "routine-run-succeeded"]
-    assert sent[1][1]["routine"] == "asked"
+    monkeypatch.setattr(monitors, "wanted", lambda: True)
+    run = begin("asked", max_attempts=1)
+    finish(run, failed(Reason.EXCEPTION, "ValueError: password=hunter2 " + "x" * 5_000))
+    assert [kind for kind, _ in sent] == ["routine-run-started", "routine-run-failed", "routine-exhausted"]
+    for _, facts in sent[1:]:
+        assert (facts["uuid"], facts["routine"], facts["reason"]) == (str(run.id), "asked", "exception")
+        assert facts["error"].startswith("ValueError: password=")
+        assert "hunter2" not in facts["error"]
+        assert len(facts["error"]) <= receivers.ERROR_CHARS
+
+
+def test_the_facts_of_an_end_cost_no_query(heard: Heard, django_assert_num_queries: Any) -> None:
+    """Ten thousand of them would cost ten thousand."""
+    run = begin(max_attempts=1)
+    finish(run, failed(Reason.EXCEPTION, "no"))
+    told = heard[1][1]
+    with django_assert_num_queries(0):
+        facts = receivers.event_facts(told["run"], told["routine"], told["reason"])
+    assert (facts["error"], facts["status"], facts["reason"]) == ("no", "FAILED", "exception")
