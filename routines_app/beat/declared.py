@@ -15,7 +15,7 @@ from typing import Any
 
 from django.db import Error
 
-from routines_app.beat.entries import declared_entries, declared_names
+from routines_app.beat.entries import declared_names, read_entries
 from routines_app.conf import get_settings
 from routines_app.coordination.turns import turn
 from routines_app.core.errors import RoutineError
@@ -67,10 +67,21 @@ class Declarations:
         with turn("import", self.scope, seconds=LOCK_SECONDS) as is_ours:
             if not is_ours:
                 return
-            wanted = declared_entries(self._app) if self._names is None else self._failed
+            wanted = self._read() if self._names is None else self._failed
             self._failed = {name: fields for name, fields in wanted.items() if not self._declare(name, fields)}
             # Also the failed ones: what is in the schedule is not to be archived.
             self._names = declared_names(self._app)
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        """What can be imported; the rest is said, once."""
+        found = read_entries(self._app)
+        for name, why in found.refused.items():
+            if self._said.note(("refused", name), why):
+                logger.error("beat_schedule entry %r is not imported: %s", name, why)
+        for name, options in found.left_out.items():
+            if self._said.note(("left out", name), str(options)):
+                logger.warning("beat_schedule entry %r: its options %s are not carried", name, ", ".join(options))
+        return found.fields
 
     def _declare(self, name: str, fields: dict[str, Any]) -> bool:
         return self._apart(

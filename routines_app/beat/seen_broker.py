@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from routines_app.beat.outside import Outside
 from routines_app.conf import get_settings
@@ -22,7 +22,9 @@ SUSPECTING_SECONDS = 1.0
 class SeenBroker:
     """While it is away or refuses nothing is sent; when it is back, what it has lost meanwhile is sent again."""
 
-    def __init__(self) -> None:
+    def __init__(self, published: Callable[[int], None]) -> None:
+        """`published` is told how many messages went out."""
+        self._published = published
         self._outside = Outside("the broker")
         self._losses = Losses()
 
@@ -34,7 +36,7 @@ class SeenBroker:
     def send(self, messages: Sequence[Message]) -> None:
         """Publish and stamp; what cannot be sent stays in the outbox."""
         if messages and not self.is_resting:
-            self._hear(outbox.send(messages))
+            self._hear(outbox.send(messages, published=self._published))
 
     def connect(self) -> None:
         """Before there is something to send."""

@@ -13,10 +13,12 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from celery import Celery
 from celery.app import app_or_default
+from celery.exceptions import SoftTimeLimitExceeded
 from kombu import Connection, Producer
 from kombu.exceptions import KombuError
 
@@ -27,11 +29,12 @@ from routines_app.coordination.broker_connection import (
     redis_means_a_queue,
     root_of,
 )
+from routines_app.coordination.deliveries import Deliveries, Unbound, ask_about
 from routines_app.coordination.envelope import Arguments, Message
 from routines_app.coordination.patience import patience, rest_seconds
 from routines_app.coordination.routing import Route, Routing, Unroutable
-from routines_app.coordination.sending import AMQP_PRIORITY, REDIS_PRIORITY, send_batch
-from routines_app.core.words import Priority
+from routines_app.coordination.sending import send_batch
+from routines_app.masks import masked_line
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +71,7 @@ class Broker:
         self._connection: Connection | None = None
         self._producer: Producer | None = None
         self._routing = Routing(app)
-        self._deliveries: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self._deliveries = Deliveries(app)
         self._quiet_until = 0.0
         self._last_failure = BrokerAway()
         self._connects = 0
@@ -77,7 +80,7 @@ class Broker:
         """Send them, or raise `BrokerAway`; then any part may have been sent.
 
         Returns those that have no way to go: a router fails, their queue does not exist, cannot be declared as it is
-        configured, or is something else in the broker. They stop nobody else.
+        configured, or is something else in the broker; or they cannot be written down. They stop nobody else.
         """
         routed, refused = self._routed(messages)
         if routed:
@@ -116,10 +119,10 @@ class Broker:
         """Whether the arguments of a run may decide where it goes: then messages should have them."""
         return self._routing.reads_arguments
 
-    def queue_of(self, task: str, queue: str, arguments: Arguments | None = None) -> str | None:
-        """The name of the queue that a run goes to; None when there is no way to go."""
-        found = self._routing.find(task, queue, arguments)
-        return None if isinstance(found, Unroutable) else str(found.queue.name)
+    def queue_of(self, task: str, queue: str, arguments: Arguments | None = None, options: str = "") -> str | None:
+        """The name of the queue that a run goes to; None when there is no way to go, or only the broker knows it."""
+        found = self._routing.find(task, queue, arguments, options)
+        return None if isinstance(found, Unroutable) or found.queue is None else str(found.queue.name)
 
     def close(self) -> None:
         with self._lock:
@@ -162,7 +165,7 @@ class Broker:
             # With arguments each has a way of its own.
             kind = message.kind if message.arguments is None else message.run_id
             if kind not in known:
-                known[kind] = self._routing.find(message.task, message.queue, message.arguments)
+                known[kind] = self._routing.find(message.task, message.queue, message.arguments, message.options)
             match known[kind]:
                 case Unroutable(why):
                     refused.append(Refused(message, why))
@@ -171,54 +174,46 @@ class Broker:
         return routed, refused
 
     def _send_declared(self, routed: Sequence[_Sending]) -> list[Refused]:
-        """Send them all at once; only when a queue is wrong, queue by queue, so that the others are sent."""
-        try:
-            self._publish_batch(routed)
-        except self._errors() as error:
-            if not self._is_about_a_queue(error):
-                raise
-            self._disconnect()  # AMQP has closed the channel
-        else:
+        """Send them all at once; only when one is wrong, queue by queue, so that the others are sent."""
+        if self._fault_of(routed) is None:
             return []
         groups: dict[tuple[str, str], list[_Sending]] = {}
         for sending in routed:
-            groups.setdefault(sending.route[1:], []).append(sending)
+            groups.setdefault((sending.route.exchange, sending.route.routing_key), []).append(sending)
         return [refused for group in groups.values() for refused in self._send_group(group)]
 
     def _send_group(self, group: Sequence[_Sending]) -> list[Refused]:
+        fault = self._fault_of(group)
+        if fault is None:
+            return []
+        if len(group) == 1 or self._is_about_a_queue(fault):
+            why = str(fault) if self._is_about_a_queue(fault) else masked_line(f"{type(fault).__name__}: {fault}")
+            return [Refused(sending.message, why) for sending in group]
+        return [refused for sending in group for refused in self._send_group([sending])]
+
+    def _fault_of(self, batch: Sequence[_Sending]) -> Exception | None:
+        """Send it. What is wrong with a queue or a message in it, if something is; raises what concerns everybody."""
         try:
-            self._publish_batch(group)
-        except self._errors() as error:
-            if not self._is_about_a_queue(error):
-                raise
+            self._publish_batch(batch)
+        except SoftTimeLimitExceeded:  # of the task that publishes: it comes from outside, at any moment
             self._disconnect()
-            return [Refused(sending.message, str(error)) for sending in group]
-        return []
+            raise
+        except Exception as error:
+            # What neither the network nor the broker says is about a message: its client cannot write it down.
+            if isinstance(root_of(error), self._errors()) and not self._is_about_a_queue(error):
+                raise
+            self._disconnect()  # AMQP has closed the channel, or half a message is in it
+            return error
+        return None
 
     def _publish_batch(self, batch: Sequence[_Sending]) -> None:
         producer = self._ready_producer()
-        send_batch(producer, [(sending.message, self._delivery(*sending)) for sending in batch])
+        delivery = partial(self._deliveries.of, producer, is_redis=self._is_redis)
+        send_batch(producer, [(message, delivery(message.priority, route), route.headers) for message, route in batch])
         if not self._is_redis:
             # AMQP answers in order: once this is answered, every message before it has been taken. One round
             # trip per batch, where a confirm per message would make one for each.
-            channel: Any = producer.channel
-            channel.queue_declare(queue=batch[-1].route.queue.name, passive=True)
-
-    def _delivery(self, message: Message, route: Route) -> dict[str, Any]:
-        """Where a message goes and how: the same for all messages of one route and priority."""
-        kind = message.priority, route.exchange, route.routing_key
-        found = self._deliveries.get(kind)
-        if found is None:
-            # Once for a connection: kombu would build each entity anew to see that it is declared already.
-            self._ready_producer().maybe_declare(route.queue)
-            found = {
-                "exchange": route.exchange,
-                "routing_key": route.routing_key,
-                "delivery_mode": self._app.conf.task_default_delivery_mode,
-                "priority": (REDIS_PRIORITY if self._is_redis else AMQP_PRIORITY)[Priority(message.priority)],
-            }
-            self._deliveries[kind] = found
-        return found
+            ask_about(producer.channel, batch[-1].route)
 
     @property
     def _is_redis(self) -> bool:
@@ -269,11 +264,13 @@ class Broker:
 
     def _is_about_a_queue(self, error: BaseException) -> bool:
         error = root_of(error)
+        if isinstance(error, Unbound):
+            return True
         return isinstance(error, self._channel_errors()) and (not self._is_redis or redis_means_a_queue(error))
 
     def _errors(self) -> tuple[type[BaseException], ...]:
         errors = (self._connection or self._app.connection_for_write()).connection_errors
-        return (*errors, *self._channel_errors(), KombuError, OSError, TimeoutError)
+        return (*errors, *self._channel_errors(), KombuError, Unbound, OSError, TimeoutError)
 
     def _channel_errors(self) -> tuple[type[BaseException], ...]:
         return tuple((self._connection or self._app.connection_for_write()).channel_errors)

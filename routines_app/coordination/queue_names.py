@@ -1,9 +1,9 @@
 """Queue names: on Redis a queue is a key, and whoever names it chooses which one.
 
-A run of high priority is pushed to the key of exactly that name. A queue that was named like a lease of ours, or like
-what kombu or Celery keep for themselves, would put a list in its place, for good. So such names are refused where a
-routine is written, and once more before something is sent: a row may have been written by SQL, and a route is the
-project's own code.
+A run is pushed to the key of exactly that name, as a rule. A queue that was named like a lease of ours, or like what
+kombu or Celery keep for themselves, would put a list in its place, for good. So such names are refused where a routine
+is written, and once more before something is sent: a row may have been written by SQL, and a route is the project's own
+code.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from celery import Celery
 from celery.app import app_or_default
 
 from routines_app.conf import get_settings
+from routines_app.coordination.wire_limits import LONGEST_BYTES, is_too_long
 from routines_app.core.errors import shown
 
-LONGEST_BYTES = 255  # what AMQP has room for
 # What our keys begin with after the prefix, which may be empty (`redis_client.key`).
 OWN_WORDS = ("import", "lease", "ledger", "losses", "turn")
 # kombu's tables and unacknowledged messages on Redis; what RabbitMQ keeps for itself.
@@ -31,7 +31,7 @@ def refusal(name: str, app: Celery | None = None) -> str:
     """What would be right in place of a queue's name; empty when the name is."""
     if not name.isprintable() or name != name.strip():
         return "give a name of printable characters, without a space around it"
-    if not name or len(name.encode()) > LONGEST_BYTES:
+    if not name or is_too_long(name):
         return f"give a name of 1 to {LONGEST_BYTES} bytes"
     conf = app_or_default(app).conf
     options = conf.broker_transport_options or {}  # once: Celery's settings take long to read
@@ -44,6 +44,17 @@ def refusal_of_named(name: str, app: Celery | None = None) -> str:
     if allowed is not None and name not in allowed:
         return f"give one of ROUTINES['QUEUES'] ({', '.join(allowed) or 'which is empty'}), or none"
     return refusal(name, app)
+
+
+def refusal_of_exchange(name: str, app: Celery | None = None) -> str:
+    """The same for an exchange that a routine gives: events, remote control and delays go through some of them."""
+    starts = (*BROKER_STARTS, "reply.")
+    events = str(app_or_default(app).conf.event_exchange or "celeryev")
+    if name.startswith(starts) or name == events:
+        return f"give an exchange of your own: {events}, and what begins with any of {', '.join(starts)}, are taken"
+    if any(part in name for part in CELERY_PARTS):
+        return f"give an exchange without any of {', '.join(CELERY_PARTS)} in its name: these are Celery's"
+    return ""
 
 
 def _of_ours(name: str, options: Mapping[str, Any]) -> str:

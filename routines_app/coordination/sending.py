@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -10,23 +10,19 @@ from celery import signals
 from kombu import Producer
 
 from routines_app.coordination.envelope import EXECUTE_TASK, NO_CALLBACKS, Message, header_template, headers
-from routines_app.core.words import Priority
+from routines_app.coordination.shown_arguments import patterns
 
 MOST_AT_ONCE = 1000  # of one round trip: what is sent is held in memory
 
-# On Redis 0 is the highest priority, on AMQP the lowest.
-REDIS_PRIORITY = {Priority.HIGH: 0, Priority.MEDIUM: 3, Priority.LOW: 6}
-AMQP_PRIORITY = {Priority.HIGH: 9, Priority.MEDIUM: 5, Priority.LOW: 1}
 
-
-def send_batch(producer: Producer, batch: Sequence[tuple[Message, dict[str, Any]]]) -> None:
-    """Send each message by its delivery (exchange, routing key, mode and priority). An error leaves any part sent."""
-    template = header_template()
+def send_batch(producer: Producer, batch: Sequence[tuple[Message, dict[str, Any], Mapping[str, Any] | None]]) -> None:
+    """Send each message by its delivery, with headers beside Celery's own. An error leaves any part sent."""
+    template, secret = header_template(), patterns()
     listened = bool(signals.before_task_publish.receivers or signals.after_task_publish.receivers)
     send = _send_with_signals if listened else _send
     with _buffered(producer, len(batch)):
-        for message, delivery in batch:
-            send(producer, message, headers(template, message), delivery)
+        for message, delivery, others in batch:
+            send(producer, message, headers(template, message, secret, others), delivery)
 
 
 def _buffered(producer: Producer, size: int) -> AbstractContextManager[Any]:
@@ -35,25 +31,25 @@ def _buffered(producer: Producer, size: int) -> AbstractContextManager[Any]:
 
 
 def _send_with_signals(producer: Producer, message: Message, sent: dict[str, Any], delivery: dict[str, Any]) -> None:
-    """Tracing tools put their own headers in before, and close their spans after."""
-    facts = {"exchange": delivery["exchange"], "routing_key": delivery["routing_key"], "headers": sent}
-    body = ((message.run_id,), message.kwargs, NO_CALLBACKS)
-    properties = {"correlation_id": message.run_id, "priority": delivery["priority"]}
+    """Tracing tools put their own headers in before, and close their spans after. They see the task that will run."""
+    shown = {**sent, "task": message.task}
+    facts = {"exchange": delivery["exchange"], "routing_key": delivery["routing_key"], "headers": shown}
+    body = (*(message.arguments or ((), {})), NO_CALLBACKS)
+    properties = {"correlation_id": message.run_id, "reply_to": "", "priority": delivery["priority"]}
     signals.before_task_publish.send(
-        sender=EXECUTE_TASK, body=body, properties=properties, declare=[], retry_policy={}, **facts
+        sender=message.task, body=body, properties=properties, declare=[], retry_policy={}, **facts
     )
-    _send(producer, message, sent, delivery)
-    signals.after_task_publish.send(sender=EXECUTE_TASK, body=body, **facts)
+    _send(producer, message, {**shown, "task": EXECUTE_TASK}, {**delivery, **properties})
+    signals.after_task_publish.send(sender=message.task, body=body, **facts)
 
 
 def _send(producer: Producer, message: Message, sent: dict[str, Any], delivery: dict[str, Any]) -> None:
+    """`delivery` may have more properties: a receiver's."""
     producer.publish(
         message.body,
         headers=sent,
         content_type="application/json",
         content_encoding="utf-8",
-        correlation_id=message.run_id,
-        reply_to="",
         retry=False,
-        **delivery,
+        **{"correlation_id": message.run_id, "reply_to": "", **delivery},
     )

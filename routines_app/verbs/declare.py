@@ -1,8 +1,9 @@
 """Routines that are declared in code: the static `beat_schedule` of a Celery app, kept in step with the ledger.
 
-A routine belongs to the app that declares it (its scope). Code decides schedule, task and arguments; people may still
-pause, run and hint it. One that nobody declares any more is archived after a while, and comes back when it is
-declared again.
+A routine belongs to the app that declares it (its scope). Code decides schedule, task, arguments and message; people
+may still pause, run and hint it, and choose policies: what somebody has edited stays, the others are what the code
+says, or what a routine has by itself once the code says nothing about them any more. The history tells who has said
+what. One that nobody declares any more is archived after a while, and comes back when it is declared again.
 """
 
 from __future__ import annotations
@@ -12,18 +13,23 @@ from datetime import datetime
 from typing import Any
 
 from routines_app.core.errors import NotAllowed
-from routines_app.core.words import RoutineStatus
-from routines_app.models import ChangeKind, Routine
+from routines_app.core.words import TRIGGER_FIELDS, RoutineStatus
+from routines_app.models import ChangeKind, Routine, ScheduleChange
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import skipping_locked
 from routines_app.protocol.plan.planning import plan_slots
 from routines_app.protocol.record.changes import BEAT
 from routines_app.protocol.upkeep.archived import cancel_waiting, has_waiting
 from routines_app.verbs.archive import archive_routine
-from routines_app.verbs.checking.validation import clean_new
+from routines_app.verbs.checking.known_tasks import task_name
+from routines_app.verbs.checking.validation import DECLARED_FIELDS, FIELDS, clean_new
 from routines_app.verbs.create import insert
 from routines_app.verbs.editing import editing
 from routines_app.verbs.update import apply_changes
+
+IN_THE_LEDGER = ("pool", "parent", "task")  # a task is looked for among those of this process
+# What an entry says always, or under another name; the timezone of an interval is nobody's.
+KEPT_ONCE_SAID = frozenset({*TRIGGER_FIELDS, "name", "task", "timezone"})
 
 
 def declare_routine(name: str, fields: dict[str, Any], scope: str) -> Routine:
@@ -33,10 +39,38 @@ def declare_routine(name: str, fields: dict[str, Any], scope: str) -> Routine:
     if routine is None:
         taken = Routine.objects.using(ledger_alias()).filter(name=name).exists()
         values = {**fields, "name": _scoped(name, scope) if taken else name}
-        return insert(clean_new(values), actor=BEAT, reason="declared in code", declared_in=scope)
+        cleaned = clean_new(values, allow_unknown_task=True)
+        return insert(cleaned, actor=BEAT, reason="declared in code", declared_in=scope)
     if routine.status == RoutineStatus.ARCHIVED:
         _revive(routine)
-    return apply_changes(routine.pk, fields, actor=BEAT, reason="changed in code", from_code=True)
+    owned = _owned(routine, fields)
+    reason = "changed in code"
+    return apply_changes(routine.pk, owned, actor=BEAT, reason=reason, from_code=True, allow_unknown_task=True)
+
+
+def check_declared(fields: dict[str, Any]) -> None:
+    """Refuse what could not be declared, as far as that can be known without asking the database."""
+    task_name("task", fields["task"])
+    clean_new({name: value for name, value in fields.items() if name not in IN_THE_LEDGER})
+
+
+def _owned(routine: Routine, fields: dict[str, Any]) -> dict[str, Any]:
+    """What is the code's to say: not what a person has edited; and what it said once, and does not any more."""
+    by_people, by_code = _said_before(routine)
+    gone = by_code - fields.keys() - KEPT_ONCE_SAID
+    unsaid = Routine()
+    wanted = fields | {name: getattr(unsaid, name) for name in gone}
+    return {name: value for name, value in wanted.items() if name in DECLARED_FIELDS or name not in by_people}
+
+
+def _said_before(routine: Routine) -> tuple[set[str], set[str]]:
+    """The fields that people have edited, and those that the code has given, by the routine's history."""
+    kinds = [ChangeKind.CREATED, ChangeKind.UPDATED]
+    changes = ScheduleChange.objects.using(ledger_alias()).filter(routine_id=routine.pk, kind__in=kinds)
+    by_people, by_code = set[str](), set[str]()
+    for actor, after in changes.values_list("actor", "after"):
+        (by_code if actor == BEAT else by_people).update(FIELDS.keys() & set(after or ()))
+    return by_people, by_code
 
 
 def note_declared(names: Collection[str], scope: str, now: datetime) -> int:

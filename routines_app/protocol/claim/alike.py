@@ -20,7 +20,7 @@ from routines_app.protocol.claim.due import DueRow, NewState
 from routines_app.protocol.claim.new_runs import NewRun
 
 # Whose slots they are; what is sent, and how; and everything else is which slots they are.
-_IDENTITY = frozenset({"routine_id", "name", "priority", "created_at"})
+_IDENTITY = frozenset({"routine_id", "name", "priority", "created_at", "args", "kwargs", "options"})
 _WORK = frozenset({"task", "queue", "timeout_ms", "jitter_ms", "concurrency_policy", "pool_id"})
 
 

@@ -242,10 +242,23 @@ def _count(row: DueRow, run: NewRun, report: ClaimReport) -> None:
     report.fired += 1
     report.pooled = report.pooled or run.waits_for_room
     if run.admitted_at is not None:
-        policy, routine_id = row.concurrency_policy, row.routine_id
-        report.messages.append(
-            message_of(run.id, row.name, row.task, row.queue, row.priority, row.timeout_ms, policy, routine_id)
-        )
+        report.messages.append(_message(row, run))
+
+
+def _message(row: DueRow, run: NewRun) -> Message:
+    return message_of(
+        run.id,
+        row.name,
+        row.task,
+        row.queue,
+        row.priority,
+        row.timeout_ms,
+        row.concurrency_policy,
+        row.routine_id,
+        row.args,
+        row.kwargs,
+        row.options,
+    )
 
 
 def _ended_run(row: DueRow, run: NewRun) -> RoutineRun:

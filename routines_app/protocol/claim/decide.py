@@ -91,7 +91,7 @@ def _rule(row: DueRow) -> CatchUp:
     rule = CatchUp(
         policy=CatchUpPolicy(row.release_policy or row.catch_up_policy),
         grace_ms=row.misfire_grace_ms,
-        window_ms=row.catch_up_window,
+        window_ms=row.catch_up_window_ms,
         limit=row.catch_up_limit,
     )
     # What a pause held back is released as a whole: no grace, and no window that the pause itself has used up.

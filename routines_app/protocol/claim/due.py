@@ -15,6 +15,7 @@ from routines_app.protocol.ledger.arrays import array_literal
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, load_times_fast, sql
 from routines_app.protocol.ledger.locks import free_keys, skipping_locked
 from routines_app.protocol.ledger.moments import LAST_MOMENT
+from routines_app.protocol.record.messages import BRIEF_SQL, as_text, brief
 
 _ROUTINE_FIELDS = (
     "name",
@@ -34,13 +35,17 @@ _ROUTINE_FIELDS = (
     "pool_id",
     "catch_up_policy",
     "misfire_grace_ms",
-    "catch_up_window",
+    "catch_up_window_ms",
     "catch_up_limit",
     "timeout_ms",
     "min_interval_ms",
     "max_interval_ms",
     "created_at",
+    "args",
+    "kwargs",
+    "options",
 )
+_BRIEF = ("args", "kwargs")
 
 
 class DueRow(NamedTuple):
@@ -75,16 +80,32 @@ class DueRow(NamedTuple):
     pool_id: int | None
     catch_up_policy: str
     misfire_grace_ms: int
-    catch_up_window: int | None
+    catch_up_window_ms: int | None
     catch_up_limit: int | None
-    timeout_ms: int
+    timeout_ms: int | None
     min_interval_ms: int | None
     max_interval_ms: int | None
     created_at: datetime
+    args: str
+    """JSON, as it is stored, for the message; cut where it is long."""
+    kwargs: str
+    options: str | None
 
 
-_COLUMNS = [field if field not in _ROUTINE_FIELDS else f"routine__{field}" for field in DueRow._fields]
-_SQL_COLUMNS = ", ".join(f"{'routine' if field in _ROUTINE_FIELDS else 'state'}.{field}" for field in DueRow._fields)
+def _column(field: str) -> Any:
+    path = f"routine__{field}" if field in _ROUTINE_FIELDS else field
+    if field in _BRIEF:
+        return brief(path)
+    return as_text(path) if field == "options" else path
+
+
+def _sql_column(field: str) -> str:
+    column = f"{'routine' if field in _ROUTINE_FIELDS else 'state'}.{field}"
+    return BRIEF_SQL.format(column) if field in _BRIEF else column
+
+
+_COLUMNS = [_column(field) for field in DueRow._fields]
+_SQL_COLUMNS = ", ".join(_sql_column(field) for field in DueRow._fields)
 
 
 class NewState(NamedTuple):

@@ -37,7 +37,7 @@ class NewRun(NamedTuple):
     source: str
     task: str
     queue: str
-    timeout_ms: int
+    timeout_ms: int | None
     pool_id: int | None
     scheduled_for: datetime
     next_planned_for: datetime | None

@@ -1,5 +1,6 @@
 -- Let held runs through, and read what their messages need. One that somebody else holds is left out.
--- Arguments: an array of run ids, now, when to look whether they are published. Result: the columns of messages.py.
+-- Arguments: an array of run ids, now, when to look whether they are published; what takes the places of "args" and
+-- "kwargs" says how much is read of them. Result: the columns of messages.py.
 WITH locked AS MATERIALIZED (
     SELECT id FROM routines_routinerun
     WHERE id = ANY (%s::uuid[]) AND status = 'PENDING' AND admitted_at IS NULL
@@ -10,4 +11,6 @@ UPDATE routines_routinerun AS run
 SET admitted_at = %s, publish_after = %s, reason = ''
 FROM locked, routines_routine AS routine
 WHERE run.id = locked.id AND routine.id = run.routine_id
-RETURNING run.id, routine.name, run.task, run.queue, routine.priority, run.timeout_ms, routine.concurrency_policy, routine.id
+RETURNING
+    run.id, routine.name, run.task, run.queue, routine.priority, run.timeout_ms, routine.concurrency_policy, routine.id,
+    {args}, {kwargs}, routine.options

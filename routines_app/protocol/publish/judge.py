@@ -37,7 +37,7 @@ from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.record.events import tell
-from routines_app.protocol.record.messages import message_of
+from routines_app.protocol.record.messages import SHOWN_COLUMNS, message_of
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class WaitingRow(NamedTuple):
     pool_id: int | None
     task: str
     queue: str
-    timeout_ms: int
+    timeout_ms: int | None
     trigger: str
     scheduled_for: datetime
     eligible_at: datetime
@@ -64,6 +64,9 @@ class WaitingRow(NamedTuple):
     priority: str
     policy: str
     expires_ms: int | None
+    args: str | None
+    kwargs: str | None
+    options: str | None
 
 
 WAITING_COLUMNS = (
@@ -81,6 +84,7 @@ WAITING_COLUMNS = (
     "routine__priority",
     "routine__concurrency_policy",
     "routine__expires_ms",
+    *SHOWN_COLUMNS,
 )
 
 
@@ -223,4 +227,16 @@ def _update(run_ids: Collection[UUID], **values: object) -> None:
 
 
 def _message(row: WaitingRow) -> Message:
-    return message_of(row.id, row.name, row.task, row.queue, row.priority, row.timeout_ms, row.policy, row.routine_id)
+    return message_of(
+        row.id,
+        row.name,
+        row.task,
+        row.queue,
+        row.priority,
+        row.timeout_ms,
+        row.policy,
+        row.routine_id,
+        row.args,
+        row.kwargs,
+        row.options,
+    )

@@ -11,7 +11,7 @@ Which rows are due for a look, and which of them may go, is in `waiting.py` and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
 from django.db import Error
@@ -39,8 +39,11 @@ FIRST_LOOK = timedelta(seconds=45)  # at a published run that has not started: i
 SET_ASIDE = timedelta(minutes=1)  # how long a run that has no way to go is left alone before the next try
 
 
-def send(messages: Sequence[Message]) -> BrokerAway | None:
-    """Publish and stamp. What kept the broker from taking them, if something did: then they stay in the outbox."""
+def send(messages: Sequence[Message], *, published: Callable[[int], None] | None = None) -> BrokerAway | None:
+    """Publish and stamp; `published` is told how many.
+
+    Returns what kept the broker from taking them, if something did: then they stay in the outbox.
+    """
     if not messages:
         return None
     if is_eager():
@@ -50,6 +53,8 @@ def send(messages: Sequence[Message]) -> BrokerAway | None:
         refused = publish(messages)
     except BrokerAway as away:
         return away
+    if published is not None:
+        published(len(messages) - len(refused))
     unsent = {each.message.run_id for each in refused}
     stamp([message.run_id for message in messages if message.run_id not in unsent], clock.now())
     _set_aside(refused, clock.now())

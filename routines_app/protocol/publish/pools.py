@@ -30,9 +30,11 @@ from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.plan.held import HELD_BY_STATUS
 from routines_app.protocol.publish.unreadable import find_unreadable
-from routines_app.protocol.record.messages import messages_from, messages_of
+from routines_app.protocol.record.messages import BRIEF_SQL, messages_from, messages_of
 
 RANKED_AT_MOST = 5_000  # of one pool's queue, at one look
+
+_SHOWN = {name: BRIEF_SQL.format(f"coalesce(run.{name}, routine.{name})") for name in ("args", "kwargs")}
 
 _said = Said(logging.getLogger(__name__))
 
@@ -177,7 +179,8 @@ def _admit_in_one_statement(
     alias: str, run_ids: Sequence[UUID], now: datetime, publish_after: datetime
 ) -> list[Message]:
     with connections[alias].cursor() as cursor:
-        cursor.execute(sql("publish/admit_runs"), [array_literal(run_ids), now, publish_after])
+        statement = sql("publish/admit_runs").format(**_SHOWN)
+        cursor.execute(statement, [array_literal(run_ids), now, publish_after])
         return messages_from(cursor.fetchall())
 
 

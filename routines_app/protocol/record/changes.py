@@ -13,8 +13,16 @@ from routines_app.models import ChangeKind, Routine, RoutineState, ScheduleChang
 from routines_app.protocol.ledger.database import ledger_alias
 
 LONGEST_ACTOR = 255
-ARGUMENTS = frozenset({"args", "kwargs"})
-BEAT, WORKER = "beat", "worker"  # who acts where no person does
+ARGUMENTS = frozenset({"args", "kwargs", "options"})
+
+
+class Process(str):
+    """Who acts where no person does. A person may be called the same: it is known by its type."""
+
+    __slots__ = ()
+
+
+BEAT, WORKER = Process("beat"), Process("worker")
 
 
 def record(

@@ -7,13 +7,33 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast, Coalesce, Left
 
 from routines_app.coordination.envelope import Arguments, Message
+from routines_app.coordination.shown_arguments import MOST_READ
 from routines_app.core.words import is_exclusive
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
 
+# As much of stored JSON as a message shows something of: longer ones are not carried about. As SQL, and for the ORM.
+BRIEF_SQL = f"left({{}}::text, {MOST_READ + 1})"
+
+
+def brief(path: str) -> Left:
+    return Left(as_text(path), MOST_READ + 1)
+
+
+def as_text(path: str) -> Cast:
+    return Cast(path, TextField())
+
+
+# A run without arguments of its own has its routine's.
+SHOWN_COLUMNS = (
+    Left(Cast(Coalesce("args", "routine__args"), TextField()), MOST_READ + 1),
+    Left(Cast(Coalesce("kwargs", "routine__kwargs"), TextField()), MOST_READ + 1),
+    as_text("routine__options"),
+)
 _COLUMNS = (
     "id",
     "routine__name",
@@ -23,14 +43,28 @@ _COLUMNS = (
     "timeout_ms",
     "routine__concurrency_policy",
     "routine_id",
+    *SHOWN_COLUMNS,
 )
 
 
 def message_of(
-    run_id: UUID, name: str, task: str, queue: str, priority: str, timeout_ms: int, policy: str, routine_id: int
+    run_id: UUID,
+    name: str,
+    task: str,
+    queue: str,
+    priority: str,
+    timeout_ms: int | None,
+    policy: str,
+    routine_id: int,
+    args: str | None,
+    kwargs: str | None,
+    options: str | None,
 ) -> Message:
-    """The message of one run; the order of the arguments is that of `admit_runs.sql`."""
-    return Message(str(run_id), name, task, queue, priority, timeout_ms, routine_id if is_exclusive(policy) else 0)
+    """The message of one run; the order of the arguments is that of `admit_runs.sql`, the last three are JSON."""
+    exclusive = routine_id if is_exclusive(policy) else 0
+    return Message(
+        str(run_id), name, task, queue, priority, timeout_ms, exclusive, args or "", kwargs or "", options or ""
+    )
 
 
 def messages_of(runs: QuerySet[RoutineRun]) -> list[Message]:

@@ -13,6 +13,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from routines_app.core.json_text import READ_LEVELS, nests_deeper
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+NOTE_BYTES = 100  # what is said around the beginning of a result that is too large
 
 
 def clean(text: str) -> str:
@@ -35,9 +36,17 @@ def cut(text: str, limit: int) -> str:
 
 
 def result_json(value: Any, limit: int) -> str:
-    """A result as JSON. What JSON does not know is shown by its repr; what is too long becomes a cut text."""
+    """A result as JSON that can be read again. What JSON does not know is its repr; what nests too deep to be read is
+    its JSON as text; what is too large says so."""
     text = _dumped(value)
-    return text if len(text) <= limit else json.dumps(cut(text, limit))
+    return text if len(text) <= limit else _too_large(text, limit)
+
+
+def _too_large(text: str, limit: int) -> str:
+    """An object that says how much there was, with the beginning as text: cut JSON is no JSON any more."""
+    begin = text[: max(0, limit - NOTE_BYTES)]
+    begin = begin[: len(begin) - begin.count('"') - begin.count("\\")]  # inside of a text these take two bytes
+    return json.dumps({"too_large": f"{len(text):,} bytes, kept are {len(begin):,}", "beginning": begin})
 
 
 def _dumped(value: Any) -> str:
@@ -45,9 +54,11 @@ def _dumped(value: Any) -> str:
         text = json.dumps(value, cls=_Encoder, allow_nan=False)
     except (TypeError, ValueError, RecursionError, OverflowError):  # NaN, odd keys, circles
         text = json.dumps(clean(safe_text(value, repr)))
+    if nests_deeper(text, READ_LEVELS):
+        return json.dumps(text)
     # Escaped, NUL and lone surrogates are harmless to the ledger, but not to whoever reads the result.
     if "\\u0000" in text or "\\ud" in text:
-        text = json.dumps(text if nests_deeper(text, READ_LEVELS) else _cleaned(json.loads(text)))
+        text = json.dumps(_cleaned(json.loads(text)))
     return text
 
 

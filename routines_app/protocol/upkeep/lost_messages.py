@@ -14,6 +14,7 @@ queues have no message for is published again at once (`Losses`).
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -33,18 +34,26 @@ from routines_app.protocol.ledger.moments import FIRST_MOMENT, LAST_MOMENT
 from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.publish import outbox
-from routines_app.protocol.record.messages import ARGUMENT_COLUMNS, messages_of, own_arguments, with_arguments
+from routines_app.protocol.record.messages import (
+    ARGUMENT_COLUMNS,
+    as_text,
+    messages_of,
+    own_arguments,
+    with_arguments,
+)
 
 logger = logging.getLogger(__name__)
 
 _said = Said(logger)
+_OPTIONS = as_text("routine__options")
 
 LATE_LOOK = outbox.FIRST_LOOK * 8  # the fourth
 LAST_LOOK = timedelta(hours=1)
 BATCH = 500
 MOST_HELD = 5_000  # that are passed over to find others
 AT_ONCE = 5_000  # of one queue, when a broker has come back
-COUNTED = 5_000  # of those that have to be routed one by one
+COUNTED = 5_000  # of those that have to be routed one by one,
+COUNTING_SECONDS = 0.5  # and no longer than this: each asks the project's routers
 TURN_SECONDS = 5.0  # of a beat that died while it looked for losses
 LOOKS = 3  # after a return: another beat may stamp late what it had sent to the broker that died
 
@@ -131,7 +140,7 @@ def republish_missing(now: datetime) -> int:
 def _published() -> QuerySet[RoutineRun]:
     """Those with a time that nobody can read are left out: nothing could be counted from it."""
     pending = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.PENDING)
-    return pending.filter(dispatched_at__range=(FIRST_MOMENT, LAST_MOMENT))
+    return pending.filter(dispatched_at__range=(FIRST_MOMENT, LAST_MOMENT)).alias(options=_OPTIONS)
 
 
 def _missing(suspects: list[Message], late: Collection[str]) -> list[Message]:
@@ -162,9 +171,7 @@ def _sizes(queues: Collection[str]) -> dict[str, int]:
 
 
 def _queue_of(message: Message) -> str | None:
-    if message.arguments is None:
-        return broker().queue_of(message.task, message.queue)
-    return broker().queue_of(message.task, message.queue, message.arguments)
+    return broker().queue_of(message.task, message.queue, message.arguments, message.options)
 
 
 @dataclass(slots=True)
@@ -182,21 +189,26 @@ def _waiting_by_queue() -> dict[str, _Waiting]:
 
 def _routed_by_task() -> dict[str, _Waiting]:
     found: dict[str, _Waiting] = {}
-    for task, queue, count in _published().values_list("task", "queue").annotate(waiting=Count("id")).order_by():
-        if name := broker().queue_of(task, queue):
+    kinds = _published().values_list("task", "queue", _OPTIONS).annotate(waiting=Count("id")).order_by()
+    for task, queue, options, count in kinds:
+        if name := broker().queue_of(task, queue, None, options or ""):
             rows = found.setdefault(name, _Waiting())
             rows.count += count
-            rows.which |= Q(task=task, queue=queue)
+            rows.which |= Q(task=task, queue=queue, options=options)
     return found
 
 
 def _routed_one_by_one() -> dict[str, _Waiting]:
-    """The oldest of them: a bound, because each asks the project's routers. With fewer counted, fewer are missed."""
+    """The oldest of them, as many as there is time for. With fewer counted, fewer are missed."""
+    until = time.monotonic() + COUNTING_SECONDS
     ids: dict[str, list[UUID]] = {}
-    oldest = _published().order_by("dispatched_at", "id").values_list("id", "task", "queue", *ARGUMENT_COLUMNS)
-    for run_id, task, queue, *arguments in oldest[:COUNTED]:
-        if name := broker().queue_of(task, queue, own_arguments(*arguments)):
+    columns = ("id", "task", "queue", _OPTIONS, *ARGUMENT_COLUMNS)
+    oldest = _published().order_by("dispatched_at", "id").values_list(*columns)
+    for run_id, task, queue, options, *arguments in oldest[:COUNTED]:
+        if name := broker().queue_of(task, queue, own_arguments(*arguments), options or ""):
             ids.setdefault(name, []).append(run_id)
+        if time.monotonic() > until:  # the others of this look wait meanwhile
+            break
     return {name: _Waiting(len(run_ids), Q(id__in=run_ids)) for name, run_ids in ids.items()}
 
 

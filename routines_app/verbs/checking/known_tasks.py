@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import logging
 from functools import lru_cache
 from typing import Any
 
@@ -12,8 +13,11 @@ from celery.app import app_or_default
 from routines_app.core.errors import InvalidValue, UnknownTask
 from routines_app.verbs.checking import limits
 
+logger = logging.getLogger(__name__)
+
 OWN_PREFIX = "routines_app."
 MAX_SHOWN = 5
+ELSEWHERE = "for a task that only its workers know, say allow_unknown_task=True"
 
 
 def registered_tasks() -> list[str]:
@@ -31,20 +35,37 @@ def _import_task_modules(app: Celery) -> None:
 
 def known_task(field: str, value: Any) -> str:
     """The name of a registered task."""
+    name = task_name(field, value)
+    if wrong := doubt_about(name):
+        raise UnknownTask(field, name, f"{wrong}; {ELSEWHERE}")
+    return name
+
+
+def any_task(field: str, value: Any) -> str:
+    """The name of a task, which may live where this process cannot see it: that is only said."""
+    name = task_name(field, value)
+    if wrong := doubt_about(name):
+        logger.warning("task %s is taken as it is: %s", name, wrong)
+    return name
+
+
+def task_name(field: str, value: Any) -> str:
+    """A name that a task of a project can have; a task itself stands for its name."""
     if not isinstance(value, str):
         value = _name_of(field, value)
-    if len(value) > limits.LONGEST_TASK:
-        raise InvalidValue(
-            field, value, f"give the registered name of a Celery task, at most {limits.LONGEST_TASK} characters"
-        )
+    if not 0 < len(value) <= limits.LONGEST_TASK or not value.isprintable() or value.startswith(OWN_PREFIX):
+        most = f"at most {limits.LONGEST_TASK} characters"
+        raise InvalidValue(field, value, f"give the registered name of a Celery task of yours, {most}")
+    return str(value)
+
+
+def doubt_about(name: str) -> str:
+    """What is wrong with a task's name, and which may have been meant; empty for one that is registered."""
     names = registered_tasks()
-    if value in names:
-        return str(value)
-    raise UnknownTask(field, value, _suggestion(value, names))
+    return "" if name in names else _suggestion(name, names)
 
 
 def _name_of(field: str, value: Any) -> str:
-    """A task object stands for its name."""
     name = getattr(value, "name", None)
     if isinstance(name, str) and callable(value):
         return name

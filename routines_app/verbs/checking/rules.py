@@ -70,16 +70,20 @@ def is_storable(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duration:
-    """Milliseconds, a timedelta or text such as `10m`, between two bounds; stored as milliseconds."""
+    """A timedelta, text such as `10m`, or milliseconds if the field's name says so; between two bounds."""
 
     least: int
     most: int
+    or_none: bool = False
+    """0 says that there is none."""
 
     def __call__(self, field: str, value: Any) -> int:
         ms = parse_duration(value, field=field)
+        if self.or_none and not ms:
+            return ms
         if not self.least <= ms <= self.most:
-            bounds = f"{format_duration(self.least)} and {format_duration(self.most)}"
-            raise InvalidValue(field, value, f"give a duration between {bounds}")
+            bounds = f"between {format_duration(self.least)} and {format_duration(self.most)}"
+            raise InvalidValue(field, value, f"give a duration {bounds}" + (", or 0 for none" if self.or_none else ""))
         return ms
 
 

@@ -14,8 +14,9 @@ from routines_app.core.words import TRIGGER_FIELDS, CatchUpPolicy, ConcurrencyPo
 from routines_app.models import Routine
 from routines_app.protocol.plan.planning import kind_of
 from routines_app.verbs.checking import arguments, rules
-from routines_app.verbs.checking.known_tasks import known_task
+from routines_app.verbs.checking.known_tasks import any_task, known_task
 from routines_app.verbs.checking.lookup import find_pool, find_routine
+from routines_app.verbs.checking.message_options import message_options
 from routines_app.verbs.checking.names import Label, Name
 from routines_app.verbs.checking.queues import queue
 from routines_app.verbs.checking.rules import (
@@ -44,6 +45,7 @@ FIELDS: dict[str, Rule] = {
     "args": arguments.positional,
     "kwargs": arguments.named,
     "queue": queue,
+    "options": Maybe(message_options),
     "trigger_kind": Word(TriggerKind),
     "cron": rules.cron,
     "interval_ms": INTERVAL,
@@ -58,9 +60,9 @@ FIELDS: dict[str, Rule] = {
     "pool": Maybe(lambda field, value: find_pool(value, field=field)),
     "catch_up_policy": Word(CatchUpPolicy),
     "misfire_grace_ms": Duration(least=0, most=10 * YEAR),
-    "catch_up_window": Maybe(Duration(least=SECOND, most=10 * YEAR)),
+    "catch_up_window_ms": Maybe(Duration(least=SECOND, most=10 * YEAR)),
     "catch_up_limit": Maybe(Integer(least=1, most=1_000_000)),
-    "timeout_ms": Duration(least=SECOND, most=DAY),
+    "timeout_ms": Maybe(Duration(least=SECOND, most=DAY, or_none=True)),
     "expires_ms": Maybe(Duration(least=SECOND, most=YEAR)),
     "max_attempts": Integer(least=1, most=1_000),
     "retry_delay_ms": RETRY_DELAY,
@@ -73,8 +75,9 @@ FIELDS: dict[str, Rule] = {
     "max_interval_ms": Maybe(INTERVAL),
     "keep_result": rules.flag,
 }
-# What a row may have from a time when there were fewer rules for it: left as it is, it is not looked at again.
-NAMES = ("name", "tags", "group")
+# What a row may have from a time when there were fewer rules for it, or a task that is known elsewhere: left as it is,
+# it is not looked at again.
+NAMES = ("name", "tags", "group", "task")
 # What a kind of trigger takes its slots from, and how a caller who asks for the kind gives it.
 OWN_FIELD = {TriggerKind.CRON: "cron", TriggerKind.INTERVAL: "interval_ms", TriggerKind.MANUAL: None}
 NEEDED = {
@@ -85,7 +88,7 @@ NEEDED = {
 # What moves slots: a change of one of these makes a new plan.
 SCHEDULE_FIELDS = frozenset({*TRIGGER_FIELDS, "timezone", "start_at", "end_at", "min_interval_ms", "max_interval_ms"})
 # What the code says about a routine that is declared in code; it can only be changed there.
-DECLARED_FIELDS = SCHEDULE_FIELDS | {"name", "task", "args", "kwargs", "queue"}
+DECLARED_FIELDS = SCHEDULE_FIELDS | {"name", "task", "args", "kwargs", "queue", "options"}
 OTHER_VERBS = {
     "status": "use pause_routine, resume_routine, archive_routine or reset_routine",
     "paused_until": "use pause_routine(routine, until=…)",
@@ -95,32 +98,32 @@ OTHER_VERBS = {
 }
 
 
-def clean_new(values: dict[str, Any]) -> dict[str, Any]:
+def clean_new(values: dict[str, Any], *, allow_unknown_task: bool = False) -> dict[str, Any]:
     """Every field of a new routine, checked."""
     given = _by_field(values)
     trigger = _trigger(given, Routine(), "every" if "every" in values else "interval_ms")
-    cleaned = _each_checked(given) | trigger
+    cleaned = _each_checked(given, allow_unknown_task) | trigger
     cleaned.setdefault("timezone", default_timezone())
     _check_together(cleaned, Routine())
     return cleaned
 
 
-def clean_changes(routine: Routine, values: dict[str, Any]) -> dict[str, Any]:
+def clean_changes(routine: Routine, values: dict[str, Any], *, allow_unknown_task: bool = False) -> dict[str, Any]:
     """The given fields, checked against the routine as it is; only those that change it."""
     given = {name: value for name, value in _by_field(values).items() if not _is_kept_name(routine, name, value)}
     trigger = _trigger(given, routine, "every" if "every" in values else "interval_ms")
-    cleaned = _each_checked(given) | trigger
+    cleaned = _each_checked(given, allow_unknown_task) | trigger
     changes = {field: value for field, value in cleaned.items() if not _same(getattr(routine, field), value)}
     if changes:
         _check_together(cleaned, routine)
     return changes
 
 
-def clean_value(field: str, value: Any) -> Any:
+def clean_value(field: str, value: Any, *, allow_unknown_task: bool = False) -> Any:
     """One value as a routine would store it: for forms, which say at each field what is wrong with it."""
     if field not in FIELDS:
         raise rules.unknown_field(field, value, list(FIELDS))
-    return FIELDS[field](field, value)
+    return _rule_of(field, allow_unknown_task)(field, value)
 
 
 def refuse_declared(routine: Routine, changes: dict[str, Any]) -> None:
@@ -164,8 +167,13 @@ def _same(old: Any, new: Any) -> bool:
     return bool(old == new)
 
 
-def _each_checked(given: dict[str, Any]) -> dict[str, Any]:
-    return {field: FIELDS[field](field, value) for field, value in given.items() if field not in TRIGGER_FIELDS}
+def _each_checked(given: dict[str, Any], allow_unknown_task: bool) -> dict[str, Any]:
+    others = {field: value for field, value in given.items() if field not in TRIGGER_FIELDS}
+    return {field: _rule_of(field, allow_unknown_task)(field, value) for field, value in others.items()}
+
+
+def _rule_of(field: str, allow_unknown_task: bool) -> Rule:
+    return any_task if field == "task" and allow_unknown_task else FIELDS[field]
 
 
 def _trigger(given: dict[str, Any], routine: Routine, interval_field: str) -> dict[str, Any]:

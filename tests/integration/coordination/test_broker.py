@@ -12,7 +12,9 @@ from celery import Celery, current_app
 from kombu import Connection
 
 from routines_app import service
+from routines_app.coordination import deliveries
 from routines_app.coordination.broker import Broker, BrokerAway, broker
+from routines_app.coordination.envelope import Message
 from routines_app.models import RoutineRun
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.ledger import clock
@@ -63,6 +65,17 @@ def route() -> Iterator[Callable[..., None]]:
 
     yield use
     use()
+
+
+def test_ways_are_not_remembered_without_end(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A router may make up a queue for each run."""
+    monkeypatch.setattr(deliveries, "MOST_KNOWN", 2)
+    broker().close()
+    assert (
+        broker().publish([Message(f"r{n}", "report", TASK, f"made-up-{n}", "MEDIUM", None, 0) for n in range(5)]) == []
+    )
+    assert 1 <= len(broker()._deliveries._known) <= 2
+    assert [redis_client.llen(f"made-up-{n}") for n in range(5)] == [1] * 5
 
 
 FAIL = "tests.acceptance.tasks.fail"
@@ -158,14 +171,14 @@ def test_a_router_that_cannot_be_imported_is_told_to_each_run(route: Callable[..
 def test_a_router_gets_what_celery_would_give_it(route: Callable[..., None]):
     """The task itself, and the arguments of this very run: its own, or its routine's."""
     seen: list[Any] = []
-    route(of_fail(lambda args, kwargs, options, task: seen.append((args, kwargs, options, task.name))))
+    route(of_fail(lambda args, kwargs, options, task: seen.append((args, kwargs, options["queue"], task.name))))
     service.create_routine("told", task=FAIL, args=["from the routine"], kwargs={"a": 1}, queue="slow")
     service.run_now("told")
     service.run_now("told", args=["its own"])
 
     assert seen == [
-        (("from the routine",), {"a": 1}, {"queue": current_app.amqp.queues["slow"]}, FAIL),
-        (("its own",), {"a": 1}, {"queue": current_app.amqp.queues["slow"]}, FAIL),
+        (("from the routine",), {"a": 1}, current_app.amqp.queues["slow"], FAIL),
+        (("its own",), {"a": 1}, current_app.amqp.queues["slow"], FAIL),
     ]
 
 

@@ -160,7 +160,7 @@ def without_ids(claimed: Claimed) -> Claimed:
 
 def test_runs_that_replace_each_other_are_those_of_one_routine(decided: list[str]):
     """REPLACE with several slots due: what is cancelled is named, so the decision is not copied."""
-    make("one", "two", concurrency_policy="REPLACE")
+    make("one", "two", concurrency_policy="REPLACE", catch_up_policy="LAST")
     make_due(timedelta(seconds=37))
 
     claim_due(clock.now())

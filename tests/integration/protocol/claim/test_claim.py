@@ -69,6 +69,23 @@ def test_missed_slots_are_skipped_in_one_row():
     assert fired in (1, 2)
 
 
+@pytest.mark.parametrize("schedule", [{"every": "5s"}, {"cron": "*/5 * * * * *"}])
+def test_of_several_slots_that_are_due_skip_fires_only_the_newest(schedule: dict[str, str]):
+    """A minute without a beat, all of it within the grace: one run, and one row for the eleven before it."""
+    service.create_routine("tick", task=TASK, **schedule)
+    before = rewind("tick", seconds=60)
+    now = before.next_slot + timedelta(seconds=57)
+
+    report = claim_due(now)
+
+    skipped, fired = RoutineRun.objects.order_by("scheduled_for")
+    assert (skipped.status, skipped.reason, skipped.occurrences) == ("SKIPPED", "misfire", 11)
+    assert (fired.status, fired.trigger) == ("PENDING", "schedule")
+    assert fired.scheduled_for == skipped.next_planned_for == before.next_slot + timedelta(seconds=55)
+    assert (report.fired, report.skipped) == (1, 11)
+    assert RoutineState.objects.get().next_slot == before.next_slot + timedelta(seconds=60)
+
+
 def test_forbid_skips_a_slot_that_finds_its_routine_active():
     """The slot is in the ledger with the reason."""
     service.create_routine("tick", task=TASK, every="10s", concurrency_policy="FORBID")
@@ -157,15 +174,14 @@ def test_a_routine_created_behind_the_services_back_gets_a_plan():
 
 
 def test_ten_years_of_missed_seconds_are_one_row_of_one_claim():
-    """A cron by the second that no beat has looked at: what is within the grace fires, the rest is counted."""
+    """A cron by the second that no beat has looked at: the newest slot fires, the rest is counted."""
     service.create_routine("tick", task=TASK, cron="* * * * * *", misfire_grace_ms=2_000)
     before = rewind("tick", days=3_650)
     now = before.next_slot + timedelta(days=3_650)
 
     report = claim_due(now)
 
-    skipped, *fired = RoutineRun.objects.order_by("scheduled_for")
-    assert (skipped.reason, skipped.occurrences) == ("misfire", 3_650 * 86_400 - 2)
-    assert skipped.scheduled_until + timedelta(seconds=1) == skipped.next_planned_for == fired[0].scheduled_for
-    assert [run.scheduled_for for run in fired] == [now - timedelta(seconds=ago) for ago in (2, 1, 0)]
+    skipped, fired = RoutineRun.objects.order_by("scheduled_for")
+    assert (skipped.reason, skipped.occurrences) == ("misfire", 3_650 * 86_400)
+    assert skipped.scheduled_until + timedelta(seconds=1) == skipped.next_planned_for == fired.scheduled_for == now
     assert (report.left, RoutineState.objects.get().next_slot) == (False, now + timedelta(seconds=1))

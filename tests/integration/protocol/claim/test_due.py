@@ -48,7 +48,7 @@ def test_a_due_row_has_the_times_that_the_orm_reads():
 
     routine.refresh_from_db()
     state = RoutineState.objects.get()
-    read = row._asdict()
+    read = {name: value for name, value in row._asdict().items() if name not in ("args", "kwargs", "options")}
     for owner in (routine, state):
         known = {field.attname: getattr(owner, field.attname) for field in owner._meta.concrete_fields}
         assert {name: value for name, value in known.items() if name in read} == {

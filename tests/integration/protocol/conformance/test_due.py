@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Any
 
 import pytest
 from django.db import transaction
 
+from routines_app.coordination.shown_arguments import MOST_READ
 from routines_app.models import Pool, Routine
 from routines_app.protocol.claim import due
 from routines_app.protocol.claim.due import DueRow, NewState, take_due, write_states
@@ -104,12 +106,15 @@ EVERY_ROUTINE_VALUE = {
     "concurrency_policy": "REPLACE",
     "catch_up_policy": "LAST",
     "misfire_grace_ms": 12,
-    "catch_up_window": 13,
+    "catch_up_window_ms": 13,
     "catch_up_limit": 14,
     "timeout_ms": 1_015,
     "min_interval_ms": 16,
     "max_interval_ms": 17,
     "created_at": MOMENT - 32 * SECOND,
+    "args": [1, "two"],
+    "kwargs": {"three": [3]},
+    "options": {"priority": 4},
 }
 NO_STATE_VALUE = {
     "last_slot": None,
@@ -141,12 +146,15 @@ NO_ROUTINE_VALUE = {
     "concurrency_policy": "ALLOW",
     "catch_up_policy": "SKIP",
     "misfire_grace_ms": 0,
-    "catch_up_window": None,
+    "catch_up_window_ms": None,
     "catch_up_limit": None,
-    "timeout_ms": 1_000,
+    "timeout_ms": None,
     "min_interval_ms": None,
     "max_interval_ms": None,
     "created_at": MOMENT,
+    "args": [],
+    "kwargs": {},
+    "options": None,
 }
 
 
@@ -156,10 +164,23 @@ def test_every_column_is_read() -> None:
     full = every_state_value()
     first = make_routine(full, pool=pool, **EVERY_ROUTINE_VALUE)
     second = make_routine(NO_STATE_VALUE, **NO_ROUTINE_VALUE)
-    assert taken() == [
+    assert [decoded(row) for row in taken()] == [
         DueRow(routine_id=first.pk, pool_id=pool.pk, **full, **EVERY_ROUTINE_VALUE),
         DueRow(routine_id=second.pk, pool_id=None, **NO_STATE_VALUE, **NO_ROUTINE_VALUE),
     ]
+
+
+def decoded(row: DueRow) -> DueRow:
+    """JSON is read as text."""
+    found = {field: json.loads(getattr(row, field) or "null") for field in ("args", "kwargs", "options")}
+    return row._replace(**found)
+
+
+def test_long_arguments_are_not_carried_about() -> None:
+    """A claim needs them only for monitors to show, and these show a bit of them."""
+    make_routine(every_state_value(), **EVERY_ROUTINE_VALUE | {"args": ["x" * 50_000], "kwargs": {"y": "z" * 50_000}})
+    (row,) = taken()
+    assert (len(row.args), len(row.kwargs)) == (MOST_READ + 1, MOST_READ + 1)
 
 
 def test_every_column_of_a_new_state_is_written() -> None:

@@ -57,7 +57,7 @@ class Case:
 CASES = {
     "a success ends the row of failures": Case(
         outcome=succeeded('"done"'),
-        ended=SUCCEEDED | {"result": '"done"'},
+        ended=SUCCEEDED | {"result": "done"},
         counted=COUNTED_AS_SUCCESS,
         recorded={"status": RunStatus.SUCCESS, "recovered": True},
     ),
@@ -98,7 +98,7 @@ CASES = {
     "asked to stop, it succeeded all the same": Case(
         outcome=succeeded("1"),
         run=ASKED_TO_STOP,
-        ended=SUCCEEDED | {"result": "1"},
+        ended=SUCCEEDED | {"result": 1},
         counted=COUNTED_AS_SUCCESS,
         recorded={"status": RunStatus.SUCCESS, "recovered": True},
     ),

@@ -74,7 +74,7 @@ def test_every_column_of_the_next_attempt(outcome: Outcome, first: bool) -> None
         progress={"done": 1},
         error="said before",
     )
-    attempt = attempt_of()
+    attempt = attempt_of(own_retries=2)
     end(run, outcome, attempt)
     assert columns(RoutineRun(id=attempt.id)) == {
         "id": attempt.id,
@@ -102,6 +102,7 @@ def test_every_column_of_the_next_attempt(outcome: Outcome, first: bool) -> None
         "body_ended_at": None,
         "attempt": 6,
         "budget_used": 4,
+        "own_retries": 2,
         "retry_of_id": run.id,
         "chain": chain or run.id,
         "idempotency_key": "the next key:6",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -109,8 +110,8 @@ def test_who_has_lost_the_row_changes_nothing(row: dict[str, Any], known_fence: 
         pytest.param({"error": "old"}, {"error": ODD_TEXT}, {"error": ODD_TEXT}, id="a new error takes its place"),
         pytest.param({"traceback": "old"}, {}, {"traceback": ""}, id="a traceback belongs to its end"),
         pytest.param({}, {"traceback": ODD_TEXT}, {"traceback": ODD_TEXT}, id="the traceback"),
-        pytest.param({"result": "1"}, {}, {"result": None}, id="a result belongs to its end"),
-        pytest.param({}, {"result": f'"{ODD_TEXT}"'}, {"result": f'"{ODD_TEXT}"'}, id="the result, as it is"),
+        pytest.param({"result": 1}, {}, {"result": None}, id="a result belongs to its end"),
+        pytest.param({}, {"result": json.dumps(ODD_TEXT)}, {"result": ODD_TEXT}, id="the result, as it is"),
     ],
 )
 def test_texts_and_progress_of_an_end(

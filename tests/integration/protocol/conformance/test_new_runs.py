@@ -30,6 +30,7 @@ UNSET = {
     "body_ended_at": None,
     "attempt": 1,
     "budget_used": 1,
+    "own_retries": 0,
     "retry_of_id": None,
     "chain": None,
     "running_key": None,
@@ -102,7 +103,7 @@ def test_every_column_is_written() -> None:
         scheduled_until=MOMENT + 7 * SECOND,
         occurrences=1_000_000,
     )
-    plain = new(routine, "plain")
+    plain = new(routine, "plain", timeout_ms=None)
     assert insert_runs([full, plain]) == {full.id, plain.id}
     assert ledger() == written(full, plain)
 

@@ -75,9 +75,10 @@ def test_the_messages_are_in_the_order_of_rank() -> None:
     [(ConcurrencyPolicy.ALLOW, False), (ConcurrencyPolicy.FORBID, True), (ConcurrencyPolicy.REPLACE, True)],
 )
 def test_a_message_says_how_to_reach_the_task(policy: ConcurrencyPolicy, exclusive: bool) -> None:
-    """Task, queue and time-out are the run's, name, priority and policy the routine's."""
-    routine = pooled(name=ODD_TEXT, priority="HIGH", concurrency_policy=policy, queue="late", timeout_ms=9_000)
-    run = held(routine, task="then.task", queue="then", timeout_ms=2_000)
+    """Task, queue and time-out are the run's, name, priority, policy and options the routine's; arguments either's."""
+    said = {"options": {"priority": 4}, "args": [1], "kwargs": {"of": "the routine"}}
+    routine = pooled(name=ODD_TEXT, priority="HIGH", concurrency_policy=policy, queue="late", timeout_ms=9_000, **said)
+    run = held(routine, task="then.task", queue="then", timeout_ms=2_000, kwargs={"of": "the run"})
     assert pools._let_through([run.id], NOW) == [
         Message(
             run_id=str(run.id),
@@ -87,6 +88,9 @@ def test_a_message_says_how_to_reach_the_task(policy: ConcurrencyPolicy, exclusi
             priority="HIGH",
             timeout_ms=2_000,
             exclusive=routine.pk if exclusive else 0,
+            args_json="[1]",
+            kwargs_json='{"of": "the run"}',
+            options='{"priority": 4}',
         )
     ]
 

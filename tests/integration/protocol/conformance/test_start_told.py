@@ -67,7 +67,7 @@ def test_the_worker_is_told_everything(kind: str, own: dict[str, Any], given: di
         no_retry_for=["ValueError", "os.error"],
         keep_result=False,
     )
-    chain = {"trigger": "retry", "attempt": 3, "budget_used": 2, "chain": new_run_id()}
+    chain = {"trigger": "retry", "attempt": 3, "budget_used": 2, "own_retries": 4, "chain": new_run_id()}
     asked = {"source": "baseline-cron", "timeout_ms": 2_000, "requested_by": "ann", "scheduled_for": MOMENT}
     run = make_run(routine, **chain, **asked, **own)
     assert assert_starts(kind, run) == RunFacts(

@@ -41,7 +41,7 @@ def test_a_success_is_recorded_and_counted() -> None:
     ended = finish(run, succeeded('"done"'))
     assert ended == Recorded(status=RunStatus.SUCCESS, reason="")
     found = row(run)
-    assert (found.status, found.result, found.running_key) == (RunStatus.SUCCESS, '"done"', None)
+    assert (found.status, found.result, found.running_key) == (RunStatus.SUCCESS, "done", None)
     assert found.completed_at is not None
     assert state(made).last_success_at is not None
     assert state(made).last_run_at is not None

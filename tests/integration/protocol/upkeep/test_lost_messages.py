@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
@@ -34,7 +35,9 @@ class FakeBroker:
         self.server = "the first"
         self.published: list[str] = []
 
-    def queue_of(self, task: str, queue: str, arguments: Arguments | None = None) -> str | None:
+    def queue_of(self, task: str, queue: str, arguments: Arguments | None = None, options: str = "") -> str | None:
+        if options:
+            return str(json.loads(options)["routing_key"])
         return arguments.args[0] if arguments and arguments.args else queue or "celery"
 
     def era(self) -> tuple[object, ...]:
@@ -184,13 +187,46 @@ def test_what_the_routers_send_elsewhere_by_its_arguments_is_missed_there(monkey
     assert broker.published == oldest * 2
 
 
+def test_routers_that_take_their_time_do_not_hold_up_a_look(monkeypatch: pytest.MonkeyPatch):
+    """What could not be counted in time is not missed yet; the oldest are."""
+    now = clock.now()
+    runs = published(3, now - FIRST_LOOK)
+    broker = use(monkeypatch, FakeBroker(size=0))
+    broker.routes_by_arguments = True
+    monkeypatch.setattr(lost_messages, "COUNTING_SECONDS", -1)
+
+    assert Losses().republish(now) == 1
+
+    assert broker.published == [str(runs[0].pk)]
+
+
+@pytest.mark.parametrize("by_arguments", [False, True])
+def test_what_the_options_of_a_routine_send_elsewhere_is_missed_there(
+    monkeypatch: pytest.MonkeyPatch, by_arguments: bool
+):
+    """Of two routines with one task each run is counted for the queue that it went to."""
+    now = clock.now()
+    runs = published(4, now - FIRST_LOOK)
+    options = {"routing_key": "elsewhere", "headers": {"a": "é"}}
+    other = service.create_routine("other", task=TASK, options=options)
+    RoutineRun.objects.filter(pk__in=[runs[1].pk, runs[3].pk]).update(routine=other)
+    broker = use(monkeypatch, FakeBroker(size=1))
+    broker.routes_by_arguments = by_arguments
+
+    assert Losses().republish(now) == 2
+    assert republish_lost(now + FIRST_LOOK) == 2
+
+    oldest = [str(runs[0].pk), str(runs[1].pk)]
+    assert sorted(broker.published) == sorted(oldest * 2)
+
+
 def test_what_has_no_way_to_go_any_more_hides_no_other_loss(monkeypatch: pytest.MonkeyPatch):
     """Its router fails by now: it is left as it is, and the others are published again."""
     now = clock.now()
     runs = published(2, now - FIRST_LOOK)
     RoutineRun.objects.filter(pk=runs[0].pk).update(task="a.broken.route")
     broker = use(monkeypatch, FakeBroker(size=0))
-    monkeypatch.setattr(broker, "queue_of", lambda task, queue: "celery" if task == TASK else None)
+    monkeypatch.setattr(broker, "queue_of", lambda task, *_: "celery" if task == TASK else None)
 
     assert republish_lost(now) == 1
     assert broker.published == [str(runs[1].pk)]
