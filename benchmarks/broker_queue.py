@@ -6,6 +6,7 @@ Nothing is taken out: messages that vanish from the broker would look lost, and 
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import redis
 from tests.processes import wait_for
 
 POLL_SECONDS = 0.003
+ROUTINE = re.compile(r"'routine': '([^']*)'")  # as messages of runs show it to monitors
 # kombu keeps a list for each step of priority.
 KEYS = ["celery", *(f"celery\x06\x16{step}" for step in (3, 6, 9))]
 
@@ -96,4 +98,6 @@ class Arrivals:
 
     def _arrival(self, at: float, raw: bytes) -> Arrival:
         headers = json.loads(raw)["headers"]
-        return Arrival(at, headers.get("shadow") or headers.get("periodic_task_name") or "", headers["id"])
+        routine = ROUTINE.search(headers["kwargsrepr"])
+        name = routine[1] if routine else headers.get("shadow") or headers.get("periodic_task_name") or ""
+        return Arrival(at, name, headers["id"])

@@ -12,7 +12,8 @@ class RoutinesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from routines_app import checks, receivers, tasks  # noqa: F401 - importing them registers them
+        import routines_app.beat.checks  # noqa: F401 - importing them registers them
+        from routines_app import checks, cron_checks, log_format, receivers, tasks  # noqa: F401
         from routines_app.core import errors
         from routines_app.masks import brief
         from routines_app.models import ledger_time

@@ -19,6 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connections, router
 
 from routines_app.conf import Settings, get_settings
+from routines_app.coordination.broker_address import CONFIGURE, NO_BROKER, has_broker
 from routines_app.coordination.queue_names import refusal
 from routines_app.coordination.redis_address import NoAddress, addresses
 from routines_app.coordination.redis_client import client_of
@@ -49,13 +50,16 @@ def check_databases(**_: Any) -> list[CheckMessage]:
 def check_celery(**_: Any) -> list[CheckMessage]:
     """The Celery app's configuration."""
     app = app_or_default()
+    if not has_broker(app):
+        return [_error("E014", f"{NO_BROKER[0].upper()}{NO_BROKER[1:]}.", f"{CONFIGURE[0].upper()}{CONFIGURE[1:]}.")]
     return [*_celery_messages(app.conf), *_queue_messages(app)]
 
 
 @register(Tags.compatibility)
 def check_redis(**_: Any) -> list[CheckMessage]:
-    """Where leases and wake-ups live; nobody is asked there."""
-    return list(_address_messages(app_or_default()))
+    """Where leases and wake-ups live; nobody is asked there. Without an app that has its own message."""
+    app = app_or_default()
+    return list(_address_messages(app)) if has_broker(app) else []
 
 
 @register(Tags.database)
@@ -204,7 +208,8 @@ def _amqp_messages(conf: Any) -> Iterator[CheckMessage]:
         yield _warning(
             "W012",
             "RabbitMQ queues have no priorities: those of routines are ignored.",
-            "Set task_queue_max_priority = 10.",
+            "Set task_queue_max_priority = 10, and delete the queues that exist so that they are made anew: RabbitMQ"
+            " does not change one, and answers PRECONDITION_FAILED to whoever declares it differently.",
         )
 
 

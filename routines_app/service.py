@@ -1,9 +1,10 @@
 """The public façade: everything that can be done with routines and runs, and all that interfaces may use besides.
 
 A routine is given as an instance, an id or a name: an integer is an id, and text is a name. A run is given as an
-instance or an id. Durations are milliseconds, a timedelta or text such as `30s`, `10m`, `1.5h`, `1d`. Bad input raises
-one `RoutineError` subclass that names the field, the value and what would be right, and nothing is written. Everything
-is safe inside a caller's transaction: messages, wake-ups and signals go out after its commit.
+instance or an id. Durations are a timedelta or text such as `30s`, `10m`, `1.5h`, `1d`; a bare number is refused, but
+for milliseconds where the name ends in `_ms`. Bad input raises one `RoutineError` subclass that names the field, the
+value and what would be right, and nothing is written. Everything is safe inside a caller's transaction: messages,
+wake-ups and signals go out after its commit.
 
 The admin, the views, the template tags and the command line call what is listed here and read querysets of
 `routines_app.models`. What one of them needs from below is made a verb or a read first, and listed in its group.
@@ -12,7 +13,8 @@ The admin, the views, the template tags and the command line call what is listed
 from __future__ import annotations
 
 from routines_app.core.cron import parse_cron
-from routines_app.core.cron_fields import NICKNAMES as CRON_NICKNAMES
+from routines_app.core.cron_fields import Fields as CronFields
+from routines_app.core.cron_fields import split_fields as split_cron
 from routines_app.core.durations import format_duration, parse_duration
 from routines_app.core.errors import (
     DuplicateName,
@@ -24,6 +26,7 @@ from routines_app.core.errors import (
     StaleVersion,
     UnknownTask,
 )
+from routines_app.core.limits import DEFAULT_SECONDS as DEFAULT_TIME_OUT_SECONDS
 from routines_app.core.triggers import (
     CronTrigger,
     ManualTrigger,
@@ -43,7 +46,7 @@ from routines_app.verbs.audit import Audit, audit
 from routines_app.verbs.backfill import backfill
 from routines_app.verbs.cancel import cancel_run
 from routines_app.verbs.checking.arguments import longest_json
-from routines_app.verbs.checking.known_tasks import registered_tasks
+from routines_app.verbs.checking.known_tasks import doubt_about, registered_tasks
 from routines_app.verbs.checking.limits import (
     LONGEST_ADDRESS,
     LONGEST_FORM,
@@ -74,6 +77,7 @@ from routines_app.verbs.replan import replan_changed, replan_routine
 from routines_app.verbs.reset import reset_routine
 from routines_app.verbs.resume import resume_routine, slots_to_release
 from routines_app.verbs.run_now import retry_run, run_now
+from routines_app.verbs.second_opinion import Disagreement, disagreements, second_opinion
 from routines_app.verbs.upcoming import fires_per_hour
 from routines_app.verbs.update import update_routine
 
@@ -102,13 +106,14 @@ __all__ += ["create_pool", "delete_pool", "is_pool_used", "list_pools", "pool_us
 # Looking: what will fire, what is held, whether the ledger balances.
 __all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", "lease_of", "plan", "slots_to_release"]
 # Schedules as values: what a trigger means, also one that is not saved.
-__all__ += ["CronTrigger", "ManualTrigger", "Slots", "Trigger"]
-__all__ += ["clock_changes", "count_between", "next_slot", "parse_cron", "slots_between"]
+__all__ += ["CronFields", "CronTrigger", "ManualTrigger", "Slots", "Trigger"]
+__all__ += ["clock_changes", "count_between", "next_slot", "parse_cron", "slots_between", "split_cron"]
 __all__ += ["drafted_trigger", "stored_trigger"]
+__all__ += ["Disagreement", "disagreements", "second_opinion"]
 # Forms: what a field accepts and how it is written.
-__all__ += ["CRON_NICKNAMES", "DECLARED_FIELDS"]
+__all__ += ["DECLARED_FIELDS", "DEFAULT_TIME_OUT_SECONDS"]
 __all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "is_storable", "typed_moment"]
-__all__ += ["parse_duration", "read_json", "registered_tasks"]
+__all__ += ["doubt_about", "parse_duration", "read_json", "registered_tasks"]
 # Requests: how much one may bring.
 __all__ += ["LONGEST_ADDRESS", "LONGEST_FORM", "LONGEST_QUESTION", "LONGEST_SEARCH", "LONGEST_WORDS"]
 __all__ += ["SEARCH_WORDS", "longest_json"]

@@ -14,14 +14,14 @@ from routines_app.admin.form_fields import (
     JSONObjectField,
     WordsField,
 )
-from routines_app.admin.restoring import PARTS, STALE, changed_arguments
+from routines_app.admin.restoring import ROUTINE_PARTS, STALE, changed_arguments
 from routines_app.admin.task_choices import task_choices
 from routines_app.admin.verb_forms import LocalMomentField
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import TRIGGER_FIELDS, TriggerKind
 from routines_app.models import Routine
 
-OWN_FIELDS = ("change_reason", "read_version")
+OWN_FIELDS = ("change_reason", "read_version", "other_task")
 NOT_IN_THE_FORM = {
     "id": "the database gives it",
     "status": "the verbs pause, resume, archive and reset change it",
@@ -46,10 +46,20 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
     refused: RoutineError | None = None
 
     tags = WordsField(required=False, help_text='With commas between them: a, b, "c, with a comma".')
-    task = forms.ChoiceField(choices=task_choices)
+    task = forms.ChoiceField(choices=task_choices, required=False)
+    other_task = forms.CharField(
+        label="Another task",
+        required=False,
+        help_text="Instead: the registered name of a task that only its workers know, in another repository say.",
+    )
     args = JSONListField(label="Arguments", required=False, initial=list, help_text="A JSON list.")
     kwargs = JSONObjectField(
         label="Named arguments", required=False, initial=dict, help_text=f"A JSON object. {SECRETS_BY_NAME}"
+    )
+    options = JSONObjectField(
+        label="Message options",
+        required=False,
+        help_text="A JSON object with any of priority (a number), headers, exchange and routing_key.",
     )
     interval_ms = DurationField(label="Every", required=False, help_text="30s, 10m, 1.5h, 1d; at least 1s.")
     timezone = forms.CharField(widget=forms.TextInput(attrs={"list": "rt-timezones", "autocomplete": "off"}))
@@ -57,8 +67,14 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
     end_at = LocalMomentField(label="Ends", required=False)
     jitter_ms = DurationField(label="Jitter", help_text="Delay each start by up to this long.")
     misfire_grace_ms = DurationField(label="Grace", help_text="A slot that is later than this is missed.")
-    catch_up_window = DurationField(required=False, help_text="Slots missed longer ago are not caught up.")
-    timeout_ms = DurationField(label="Time-out", help_text="1s to 24h.")
+    catch_up_window_ms = DurationField(
+        label="Catch-up window", required=False, help_text="Slots missed longer ago are not caught up."
+    )
+    timeout_ms = DurationField(
+        label="Time-out",
+        required=False,
+        help_text="1s to 24h; 0s: none. Empty: the task's own limits, and 5 minutes for one that has none.",
+    )
     expires_ms = DurationField(
         label="Expires", required=False, help_text="Skip a run not started this long after its slot."
     )
@@ -92,6 +108,7 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
+        self._take_other_task(cleaned)
         for kind, needed in ((TriggerKind.CRON, "cron"), (TriggerKind.INTERVAL, "interval_ms")):
             missing = needed in self.fields and not cleaned.get(needed) and needed not in self.errors
             if cleaned.get("trigger_kind") == kind and missing:
@@ -102,13 +119,22 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
             self._show(self.refused)
         return cleaned
 
+    def _take_other_task(self, cleaned: dict[str, Any]) -> None:
+        """To type a name is to confirm that it is meant, though nobody here knows it."""
+        if "other_task" not in cleaned or "task" not in cleaned:
+            return
+        if cleaned["other_task"]:
+            cleaned["task"] = cleaned["other_task"]
+        elif not cleaned["task"]:
+            self.add_error("task", self.fields["task"].error_messages["required"])
+
     def _restore_secrets(self, cleaned: dict[str, Any]) -> None:
         """A new routine has none; those of one that is declared in code cannot be changed here."""
-        given = {name: self._or_empty(name, cleaned[name]) for name in PARTS if name in cleaned}
+        given = {name: self._or_empty(name, cleaned[name]) for name in ROUTINE_PARTS if name in cleaned}
         cleaned.update(given)
         if self._is_new or not given:
             return
-        stored = {name: getattr(self.instance, name) for name in PARTS}
+        stored = {name: getattr(self.instance, name) for name in ROUTINE_PARTS}
         try:
             cleaned.update(changed_arguments(given, stored, self._other_destinations(cleaned)) or stored)
         except RoutineError as error:
@@ -127,7 +153,7 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
         for name, value in self.changes_in(cleaned).items():
             try:
                 if value not in (None, ""):
-                    service.clean_value(name, value)
+                    service.clean_value(name, value, allow_unknown_task=True)
             except RoutineError as error:
                 self._show(error)
 
@@ -153,7 +179,8 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def _differs(self, name: str, value: Any) -> bool:
         """A field that was not touched stays as it is stored, even where the form cannot show all of it."""
-        return name in self.changed_data and bool(getattr(self.instance, name) != value)
+        is_touched = name in self.changed_data or (name == "task" and "other_task" in self.changed_data)
+        return is_touched and bool(getattr(self.instance, name) != value)
 
     @property
     def _is_new(self) -> bool:

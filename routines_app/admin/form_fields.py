@@ -52,8 +52,8 @@ class _JSONField(forms.JSONField):
 
     def prepare_value(self, value: Any) -> Any:
         """What is stored: indented, and with secrets masked; a mask that comes back means what is stored."""
-        if isinstance(value, str):
-            return value
+        if value is None or isinstance(value, str):
+            return value or ""
         return json.dumps(masked(value), indent=2, ensure_ascii=False)
 
     def to_python(self, value: Any) -> Any:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 from zoneinfo import available_timezones
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
@@ -22,14 +22,14 @@ from routines_app.admin.form_fields import RowField
 from routines_app.admin.log_entries import actor_of
 from routines_app.admin.markup import code_block
 from routines_app.admin.permissions import may
-from routines_app.admin.restoring import PARTS
+from routines_app.admin.restoring import ROUTINE_PARTS
 from routines_app.admin.shown_values import masked_json
 from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
 
 FIELDSETS: list[Any] = [
     (None, {"fields": ["name", "description", "tags", "group"]}),
-    ("What runs", {"fields": ["task", "args", "kwargs", "queue"]}),
+    ("What runs", {"fields": ["task", "other_task", "args", "kwargs", "queue", "options"]}),
     (
         "When",
         {
@@ -43,7 +43,7 @@ FIELDSETS: list[Any] = [
             "fields": [
                 ("concurrency_policy", "pool"),
                 ("catch_up_policy", "misfire_grace_ms"),
-                ("catch_up_window", "catch_up_limit"),
+                ("catch_up_window_ms", "catch_up_limit"),
             ]
         },
     ),
@@ -69,6 +69,8 @@ FIELDSETS: list[Any] = [
     ("Why", {"fields": ["change_reason", "read_version"]}),
 ]
 
+SHOWN = {part: f"shown_{part}" for part in ROUTINE_PARTS}
+
 
 class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
     """The part of the routine admin that adds and changes."""
@@ -79,7 +81,7 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
     save_on_top = False
     view_on_site = False
 
-    @method_decorator(sensitive_post_parameters(*PARTS))  # should this fail, the report does not quote them
+    @method_decorator(sensitive_post_parameters(*ROUTINE_PARTS))  # should this fail, the report does not quote them
     def changeform_view(
         self,
         request: HttpRequest,
@@ -124,17 +126,13 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
     def get_readonly_fields(self, request: HttpRequest, obj: Routine | None = None) -> list[str]:  # noqa: ARG002
         if obj is None or not obj.is_declared_in_code:
             return []
-        return [*sorted(service.DECLARED_FIELDS), "shown_args", "shown_kwargs"]
+        return [*sorted(service.DECLARED_FIELDS), *SHOWN.values()]
 
     def get_fieldsets(self, request: HttpRequest, obj: Routine | None = None) -> Any:  # noqa: ARG002
-        """Read-only arguments are shown masked."""
+        """Read-only arguments and options are shown masked."""
         if obj is None or not obj.is_declared_in_code:
             return FIELDSETS
-        shown = {"args": "shown_args", "kwargs": "shown_kwargs"}
-        return [
-            (title, {**options, "fields": [shown.get(str(field), field) for field in options["fields"]]})
-            for title, options in FIELDSETS
-        ]
+        return [(title, {**options, "fields": _looked_at(options["fields"])}) for title, options in FIELDSETS]
 
     @admin.display(description="arguments")
     def shown_args(self, routine: Routine) -> SafeString:
@@ -144,9 +142,13 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
     def shown_kwargs(self, routine: Routine) -> SafeString:
         return code_block(masked_json(routine.kwargs))
 
+    @admin.display(description="message options")
+    def shown_options(self, routine: Routine) -> SafeString:
+        return code_block(masked_json(routine.options or {}))
+
     def save_model(self, request: HttpRequest, obj: Routine, form: RoutineForm, change: bool) -> None:
         wants, reason = form.changes_in(form.cleaned_data), form.cleaned_data.get("change_reason", "")
-        said = {"actor": actor_of(request), "reason": reason}
+        said = {"actor": actor_of(request), "reason": reason, "allow_unknown_task": True}
         if change:
             version = form.cleaned_data.get("read_version") or obj.version
             saved = service.update_routine(obj.pk, version=version, **said, **wants)
@@ -154,12 +156,19 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
             saved = service.create_routine(wants.pop("name"), task=wants.pop("task"), **said, **wants)
         obj.__dict__.update(saved.__dict__)
         form.saved_fields = sorted(wants)  # type: ignore[attr-defined]
+        if form.cleaned_data.get("other_task") and (doubt := service.doubt_about(obj.task)):
+            messages.warning(request, f"{obj.task}: {doubt} Its runs fail where no worker knows it.")
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:  # noqa: ARG002
         """Who is in the entry itself; this is what and why."""
         reason = form.cleaned_data.get("change_reason", "")
         done = "Added" if add else f"Changed {', '.join(form.saved_fields) or 'nothing'}"
         return f"{done}. Why: {reason}" if reason else f"{done}."
+
+
+def _looked_at(fields: list[Any]) -> list[Any]:
+    """The fields of a routine that is declared in code, which cannot have another task here."""
+    return [SHOWN.get(str(field), field) for field in fields if field != "other_task"]
 
 
 @lru_cache(maxsize=1)

@@ -2,8 +2,8 @@
 
 Whoever may run or change a routine need not know its secrets, and must not get at them: a secret goes where it was
 meant to go, or nowhere. Positional and named arguments are one set, because either may say where the task sends the
-other (`{"url": …, "token": "••••••"}`), and so does everything that says who executes it. A mask is restored when all
-of that is as it was shown, and refused when any of it has changed.
+other (`{"url": …, "token": "••••••"}`), and so does everything that says who executes it, as the options of its message
+do. A mask is restored when all of that is as it was shown, and refused when any of it has changed.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ from routines_app.core.errors import InvalidValue
 from routines_app.masks import MASK, masked
 
 PARTS = {"args": "the arguments", "kwargs": "the named arguments"}
+ROUTINE_PARTS = PARTS | {"options": "the message options"}
 STALE = "the routine (after this page was loaded)"
 
 
 def changed_arguments(
     given: Mapping[str, Any], stored: Mapping[str, Any], also_changed: Sequence[str] = ()
 ) -> dict[str, Any] | None:
-    """Both parts of the arguments as they were sent; None when they are what is stored, masks and all.
+    """All parts that are stored as they were sent; None when they are what is stored, masks and all.
 
     `given` has the parts that were sent: a part that was not is the stored one. `also_changed` names what else differs
     of where they go. Raises `InvalidValue` for a secret that would travel.
     """
-    shown = {part: masked(stored[part]) for part in PARTS}
-    changed = [PARTS[part] for part in PARTS if part in given and not _same(given[part], shown[part])]
+    shown = {part: masked(value) for part, value in stored.items()}
+    changed = [ROUTINE_PARTS[part] for part in stored if part in given and not _same(given[part], shown[part])]
     changed += also_changed
     if not changed:
         return None
-    found = {part: given.get(part, shown[part]) for part in PARTS}
+    found = {part: given.get(part, shown[part]) for part in stored}
     for part, value in found.items():
         if (where := _first_mask(value)) is not None:
             raise InvalidValue(part, MASK, _type_it_anew(where, changed))

@@ -34,6 +34,7 @@ DRAWN = 300  # runs on the charts: more would be a smear
 LEDGER_ROWS = 50
 CHANGES = 20
 COMING = 5
+LONGEST_BODY_MS = 86_400_000  # of a routine without a time-out of its own
 
 
 def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> TemplateResponse:
@@ -54,6 +55,7 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
         "why": source_in_words(state.next_source) if state else "",
         "coming": _coming(routine, now),
         "arguments": masked_json({"args": routine.args, "kwargs": routine.kwargs}),
+        "options": masked_json(routine.options) if routine.options else "",
         "recent": recent_runs([routine.pk], using=routine._state.db or "default")[routine.pk],
         "window": window,
         "windows": list(WINDOWS),
@@ -89,7 +91,7 @@ def _charts(routine: Routine, now: datetime, length: timedelta) -> dict[str, Saf
     spans = [span for run in runs if (span := span_of(run, now)).end >= start and span.start <= now]
     durations = _points([duration_point(run, now) for run in runs], start)
     lateness = _points([lateness_point(run, now) for run in runs], start)
-    time_out = routine.timeout_ms / 1000
+    time_out = routine.timeout_ms / 1000 if routine.timeout_ms else None
     return {
         "timeline": timeline(spans, start=start, end=now, zone=zone),
         "durations": scatter(durations, start=start, end=now, zone=zone, label="Duration", limit=time_out),
@@ -100,7 +102,7 @@ def _charts(routine: Routine, now: datetime, length: timedelta) -> dict[str, Saf
 
 def _runs_since(routine: Routine, start: datetime) -> list[RoutineRun]:
     """The newest runs that can reach into the window: ids carry the time of creation, bodies end by their time-out."""
-    created = start - timedelta(milliseconds=routine.timeout_ms)
+    created = start - timedelta(milliseconds=routine.timeout_ms or LONGEST_BODY_MS)
     runs = RoutineRun.objects.filter(routine_id=routine.pk, pk__gte=service.oldest_run_id(created))
     return list(runs.defer(*service.LARGE_FIELDS, "progress").order_by("-id")[:DRAWN])
 

@@ -22,7 +22,7 @@ from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.permissions import may
 from routines_app.admin.phrases import source_in_words
 from routines_app.admin.run_facts import lateness_of, length_of, outlived, run_url
-from routines_app.admin.shown_values import masked_json, masked_text
+from routines_app.admin.shown_values import masked_json, masked_result, masked_text
 from routines_app.admin.verb_forms import VerbForm
 from routines_app.core.errors import RoutineError
 from routines_app.masks import masked, masked_line
@@ -165,7 +165,7 @@ def _live_facts(run: RoutineRun) -> dict[str, Any]:
         "bar": meter(done, total, label=f"{done:g} of {total:g}") if total else None,
         "share": f"{done:g} of {total:g} ({100 * done / total:.0f} %)" if total else "",
         "log": [{"at": one.at, "line": masked_line(one.line)} for one in RunLog.objects.filter(run_id=run.pk)],
-        "result": masked_text(run.result) if run.result else "",
+        "result": None if run.result is None else masked_result(run.result),
         "error": masked_text(run.error) if run.error else "",
         "traceback": masked_text(run.traceback) if run.traceback else "",
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -83,8 +83,10 @@ def _pause(routine: Routine, wants: Wants, actor: str) -> str:
 
 
 def _resume(routine: Routine, wants: Wants, actor: str) -> str:
-    release = wants.get("release", "SKIP")
+    release, was = wants.get("release", "SKIP"), routine.status
     service.resume_routine(routine, release=release, **_who_and_why(wants, actor))
+    if was == RoutineStatus.ACTIVE:
+        return f"{routine.name} was not paused"
     what = {"SKIP": "skipping", "LAST": "running the last of", "ALL": "running all"}[release]
     return f"Resumed {routine.name}, {what} the slots of the pause"
 
@@ -100,13 +102,19 @@ def _reset(routine: Routine, wants: Wants, actor: str) -> str:
 
 
 def _hint_interval(routine: Routine, wants: Wants, actor: str) -> str:
-    service.propose_interval(routine, wants["interval"], ttl=wants["ttl"], **_who_and_why(wants, actor))
+    interval, ttl = _length(wants["interval"]), _length(wants["ttl"])
+    service.propose_interval(routine, interval, ttl=ttl, **_who_and_why(wants, actor))
     return f"{routine.name} fires every {interval_in_words(wants['interval'])} for {interval_in_words(wants['ttl'])}"
 
 
 def _hint_time(routine: Routine, wants: Wants, actor: str) -> str:
-    service.propose_next_time(routine, wants["at"], ttl=wants["ttl"], **_who_and_why(wants, actor))
+    service.propose_next_time(routine, wants["at"], ttl=_length(wants["ttl"]), **_who_and_why(wants, actor))
     return f"{routine.name} was asked to fire at {_local(wants['at'])}"
+
+
+def _length(ms: int) -> timedelta:
+    """What a form has read, as the service takes it: there a bare number says nothing."""
+    return timedelta(milliseconds=ms)
 
 
 def _clear_hints(routine: Routine, wants: Wants, actor: str) -> str:

@@ -37,6 +37,11 @@ def duration(ms: int | None) -> SafeString | str:
 
 
 @register.filter
+def time_out(ms: int | None) -> str:
+    return phrases.time_out_in_words(ms)
+
+
+@register.filter
 def took(run: RoutineRun) -> SafeString | str:
     return seconds(run_facts.length_of(run, service.now()))
 

@@ -74,9 +74,9 @@ class Audit:
 
 
 def audit(
-    since: datetime | timedelta | str | int = "24h",
+    since: datetime | timedelta | str = "24h",
     *,
-    late: timedelta | str | int = LATE,
+    late: timedelta | str = LATE,
     now: datetime | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Audit:

@@ -15,8 +15,9 @@ from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.plan.planning import replan
 from routines_app.verbs import family
 from routines_app.verbs.checking.validation import clean_new
-from routines_app.verbs.editing import ACTOR, REASON, Edit
+from routines_app.verbs.editing import REASON, Edit, actor_name
 from routines_app.verbs.held_rows import verb_transaction
+from routines_app.verbs.second_opinion import tell_second_opinion
 
 
 def create_routine(
@@ -29,23 +30,27 @@ def create_routine(
     kwargs: dict[str, Any] | None = None,
     actor: str = "",
     reason: str = "",
+    allow_unknown_task: bool = False,
     **policies: Any,
 ) -> Routine:
     """Create an ACTIVE routine and plan its first fire.
 
-    `cron` or `every` (milliseconds, a timedelta or text such as `10m`) say when it fires; with neither it fires only
-    by hand. `policies` are the other fields of `Routine`. Bad input raises a `RoutineError` and writes nothing.
+    `cron` or `every` (a timedelta or text such as `10m`) say when it fires; with neither it fires only by hand.
+    `policies` are the other fields of `Routine`. Bad input raises a `RoutineError` and writes nothing.
+
+    A task that this process does not know is refused, with the closest names. `allow_unknown_task` is for one that
+    lives in another repository, and makes that a warning in the log.
     """
     values = {"name": name, "task": task, "args": args, "kwargs": {} if kwargs is None else kwargs} | policies
     values |= {field: value for field, value in (("cron", cron), ("every", every)) if value is not None}
-    return insert(clean_new(values), actor=actor, reason=reason)
+    return insert(clean_new(values, allow_unknown_task=allow_unknown_task), actor=actor, reason=reason)
 
 
 def insert(
     cleaned: dict[str, Any], *, actor: object = "", reason: str = "", declared_in: str = DECLARED_IN_DATABASE
 ) -> Routine:
     """Write a routine whose values are checked, with its state and its first plan."""
-    actor, reason = ACTOR("actor", str(actor or "")), REASON("reason", reason)
+    actor, reason = actor_name(actor), REASON("reason", reason)
     with verb_transaction("name", cleaned["name"]):
         now = clock.now()
         routine = Routine(**cleaned, created_at=now, declared_in=declared_in)
@@ -60,6 +65,7 @@ def insert(
             ChangeKind.CREATED, after=cleaned
         )
         on_commit(wake_beats)
+        tell_second_opinion(routine, now)
     return routine
 
 

@@ -28,6 +28,13 @@ ACTOR = Text(longest=changes.LONGEST_ACTOR)
 REASON = Text(longest=limits.LONGEST_REASON, lines=True)
 
 
+def actor_name(actor: object) -> str:
+    """Who acts, as the history has it. What a beat writes there is the code's: a person of that name is told apart."""
+    name = ACTOR("actor", str(actor or ""))
+    taken = name in (changes.BEAT, changes.WORKER) and not isinstance(actor, changes.Process)
+    return f"user {name}" if taken else name
+
+
 @dataclass(kw_only=True)
 class Edit:
     """A routine with its state locked, and what there is to say about the change."""
@@ -62,7 +69,7 @@ class Edit:
 @contextmanager
 def editing(ref: RoutineRef, *, actor: object = "", reason: str = "") -> Iterator[Edit]:
     """Lock the routine's state and read the routine behind the lock; a caller's instance follows the change."""
-    actor, reason = ACTOR("actor", str(actor or "")), REASON("reason", reason)
+    actor, reason = actor_name(actor), REASON("reason", reason)
     found = find_routine(ref)
     with verb_transaction("routine", found.name if isinstance(ref, Routine) else ref):
         state = lock_or_make_state(found.pk)

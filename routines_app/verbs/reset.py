@@ -13,12 +13,21 @@ from routines_app.verbs.editing import Edit, editing
 
 
 def reset_routine(routine: RoutineRef, *, actor: str = "", reason: str = "") -> Routine:
-    """Forget the failures of a routine; a PARKED one becomes ACTIVE and is planned from now on."""
+    """A PARKED routine becomes ACTIVE and is planned from now on; the failures of a failing ACTIVE one are forgotten.
+
+    Of any other there is nothing to reset, and it is refused.
+    """
     with editing(routine, actor=actor, reason=reason) as edit:
-        if edit.routine.status not in (RoutineStatus.PARKED, RoutineStatus.ACTIVE):
-            raise NotAllowed("status", edit.routine.status, "reset needs a PARKED (or a failing ACTIVE) routine")
+        _refuse_sound(edit)
         _reset(edit)
     return edit.routine
+
+
+def _refuse_sound(edit: Edit) -> None:
+    status = edit.routine.status
+    is_failing = status == RoutineStatus.ACTIVE and edit.state.failure_count > 0
+    if status != RoutineStatus.PARKED and not is_failing:
+        raise NotAllowed("status", status, "it is not parked: reset needs a PARKED routine, or a failing ACTIVE one")
 
 
 def _reset(edit: Edit) -> None:

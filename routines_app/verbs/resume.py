@@ -18,12 +18,14 @@ RELEASE = Word(CatchUpPolicy)
 
 
 def resume_routine(routine: RoutineRef, *, release: str = "SKIP", actor: str = "", reason: str = "") -> Routine:
-    """Let a paused routine fire again. `release` says what happens to the slots of the pause.
+    """Let a paused routine fire again; an ACTIVE one stays as it is. `release`: what happens to the pause's slots.
 
     SKIP: they become one SKIPPED row. LAST: the newest of them runs. ALL: each of them runs, oldest first.
     """
     policy = CatchUpPolicy(RELEASE("release", release))
     with editing(routine, actor=actor, reason=reason) as edit:
+        if edit.routine.status == RoutineStatus.ACTIVE:
+            return edit.routine
         if edit.routine.status != RoutineStatus.PAUSED:
             raise NotAllowed("status", edit.routine.status, "resume needs a PAUSED routine; reset a PARKED one")
         _refuse_uncomputable(edit)

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from celery.app import app_or_default
+
 from routines_app.conf import get_settings
+from routines_app.coordination.broker_address import CONFIGURE, NO_BROKER, has_broker
 from routines_app.core.admission import Cancel, Candidate, Hold, Publish, Replace, Skip, admit, standing
 from routines_app.core.errors import NotAllowed
 from routines_app.core.holding import held_as
 from routines_app.core.keys import manual_key
 from routines_app.core.words import ConcurrencyPolicy, RunStatus, RunTrigger
 from routines_app.masks import holds_secret
-from routines_app.models import Routine, RoutineRun
+from routines_app.models import ChangeKind, Routine, RoutineRun, ScheduleChange
 from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
 from routines_app.protocol.ledger.database import ledger_alias
@@ -42,7 +45,7 @@ def run_now(
     idempotency_key: str | None = None,
     requested_by: object = None,
 ) -> RoutineRun:
-    """Run a routine once, now. Arguments that are not given are the routine's own.
+    """Run a routine once, now. Arguments that are not given are the routine's own. Refused where no broker is known.
 
     The same `idempotency_key` for the same routine returns the run that the first call made.
     """
@@ -83,6 +86,9 @@ class Request:
 
 
 def _checked(args: Any, kwargs: Any, idempotency_key: str | None, requested_by: object) -> Request:
+    app = app_or_default()
+    if not has_broker(app):
+        raise NotAllowed("celery", app.main, f"{NO_BROKER}: {CONFIGURE}")
     return Request(
         args=None if args is None else arguments.positional("args", args),
         kwargs=None if kwargs is None else arguments.named("kwargs", kwargs),
@@ -95,6 +101,8 @@ def _refuse_elsewhere(run: RoutineRun, routine: Routine) -> None:
     """Whoever may change the routine could otherwise have a task of their choice called with what a run was given, and
     whoever may run it, arguments of their choice put beside secrets that it was given later."""
     moved = [field for field in ("task", "queue") if getattr(run, field) != getattr(routine, field)]
+    if not moved and _options_changed_since(run):
+        moved = ["way for its messages"]
     if moved and holds_secret([run.args, run.kwargs]):
         raise NotAllowed(
             "run", str(run.pk), f"it has hidden arguments and another {moved[0]} than its routine: {_ANEW}"
@@ -102,6 +110,12 @@ def _refuse_elsewhere(run: RoutineRun, routine: Routine) -> None:
     routines_own = [getattr(routine, part) for part in ("args", "kwargs") if getattr(run, part) is None]
     if len(routines_own) == 1 and holds_secret(routines_own[0]):
         raise NotAllowed("run", str(run.pk), f"some of its arguments are its routine's, and hidden: {_ANEW}")
+
+
+def _options_changed_since(run: RoutineRun) -> bool:
+    """Runs do not keep their routine's options; its history says when these were changed. No slot is after its run."""
+    changes = ScheduleChange.objects.using(ledger_alias()).filter(routine_id=run.routine_id, kind=ChangeKind.UPDATED)
+    return changes.filter(at__gte=run.scheduled_for, after__has_key="options").exists()
 
 
 def _run(routine: Routine, request: Request, now: datetime) -> RoutineRun:

@@ -12,27 +12,37 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from routines_app.core.errors import StaleVersion
-from routines_app.core.words import Reason, TriggerKind
+from routines_app.core.words import TRIGGER_FIELDS, Reason, TriggerKind
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.leaving import change_plan
 from routines_app.verbs import family
-from routines_app.verbs.checking.known_tasks import known_task
+from routines_app.verbs.checking.known_tasks import registered_tasks
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.checking.rules import Integer
 from routines_app.verbs.checking.validation import SCHEDULE_FIELDS, clean_changes, refuse_declared
 from routines_app.verbs.create import refuse_duplicate
 from routines_app.verbs.editing import Edit, editing, refuse_archived
+from routines_app.verbs.second_opinion import tell_second_opinion
 
 
 def update_routine(
-    routine: RoutineRef, *, version: int | None = None, actor: str = "", reason: str = "", **changes: Any
+    routine: RoutineRef,
+    *,
+    version: int | None = None,
+    actor: str = "",
+    reason: str = "",
+    allow_unknown_task: bool = False,
+    **changes: Any,
 ) -> Routine:
     """Change fields of a routine; `cron` and `every` replace each other, empty ones make it MANUAL.
 
     `version`, or that of the given instance, must be the stored one: an edit made on a stale version is refused.
+    `allow_unknown_task` is as in `create_routine`.
     """
-    return apply_changes(routine, changes, version=version, actor=actor, reason=reason)
+    return apply_changes(
+        routine, changes, version=version, actor=actor, reason=reason, allow_unknown_task=allow_unknown_task
+    )
 
 
 def apply_changes(
@@ -43,14 +53,15 @@ def apply_changes(
     actor: str = "",
     reason: str = "",
     from_code: bool = False,
+    allow_unknown_task: bool = False,
 ) -> Routine:
     if "task" in values:
-        known_task("task", values["task"])  # imports task modules the first time: not while holding a lock
+        registered_tasks()  # imports task modules the first time: not while holding a lock
     expected = _expected_version(ref, version)
     with editing(ref, actor=actor, reason=reason) as edit:
         _refuse_stale(edit.routine, expected)
         refuse_archived(edit.routine, "cannot be changed; create a new one")
-        changes = clean_changes(edit.routine, values)
+        changes = clean_changes(edit.routine, values, allow_unknown_task=allow_unknown_task)
         if changes and not from_code:
             _refuse_if_declared(edit.routine, changes)
         if changes:
@@ -87,6 +98,8 @@ def _write(edit: Edit, changes: dict[str, Any]) -> None:
         change_plan(routine, edit.state, edit.now, Reason.SUPERSEDED, lambda: _set_schedule(edit, changes))
         edit.save_state()
     edit.record(ChangeKind.UPDATED, before=before, after=changes)
+    if not set(TRIGGER_FIELDS).isdisjoint(changes):
+        tell_second_opinion(routine, edit.now)
 
 
 def _set(edit: Edit, changes: dict[str, Any]) -> None:

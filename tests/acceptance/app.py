@@ -12,7 +12,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 
 app = Celery("routines-tests")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.conf.imports = ("tests.acceptance.tasks",)
+app.conf.imports = ("tests.acceptance.tasks", *os.environ.get("ROUTINES_TEST_IMPORTS", "").split())
 app.autodiscover_tasks()
 app.set_default()
 

@@ -10,6 +10,7 @@ import pytest
 from pytest_django.plugin import DjangoDbBlocker
 
 from tests.acceptance.fault import Fault
+from tests.acceptance.installed import python, wheel  # noqa: F401 - fixtures
 from tests.acceptance.stack import Stack
 from tests.oracle import judge_bodies
 

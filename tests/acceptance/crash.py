@@ -82,9 +82,9 @@ def before_publish(point: CrashPoint) -> None:
 
     send = outbox.send
 
-    def crash_before(messages: Any) -> Any:
+    def crash_before(messages: Any, **more: Any) -> Any:
         point.reach(message.run_id for message in messages)
-        return send(messages)
+        return send(messages, **more)
 
     outbox.send = crash_before
 

@@ -2,49 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
-import sysconfig
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.databases import ROOT
+from tests.acceptance.installed import CLEAN, run
 from tests.processes import wait_for
 
 PROJECT = Path(__file__).parent / "wheel_project.py"
-CLEAN = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built with the locked build backend, as a release would be."""
-    directory = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(directory), str(ROOT))
-    (built,) = directory.glob("*.whl")
-    return built
-
-
-@pytest.fixture(scope="module")
-def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with the wheel in it, and its dependencies borrowed from the one that runs the tests.
-
-    A plain .pth file would also bring this repository in, by its editable install; a list of the installed
-    packages does not.
-    """
-    directory = tmp_path_factory.mktemp("clean")
-    run(sys.executable, "-m", "venv", "--without-pip", str(directory))
-    python = directory / "bin" / "python"
-    packages = Path(run(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
-    for installed in Path(sysconfig.get_path("purelib")).iterdir():
-        if "routines" not in installed.name and installed.suffix != ".pth":
-            (packages / installed.name).symlink_to(installed)
-    run(sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", str(wheel))
-    return python
 
 
 def test_the_wheel_holds_the_package_and_what_it_reads(wheel: Path) -> None:
@@ -103,10 +73,3 @@ def test_a_beat_starts_from_the_installed_wheel(python: Path, tmp_path: Path) ->
 def package_files() -> list[str]:
     found = [path for path in (ROOT / "routines_app").rglob("*") if path.is_file()]
     return [str(path.relative_to(ROOT)) for path in found if "__pycache__" not in path.parts]
-
-
-def run(*command: str, cwd: Path | None = None) -> str:
-    environment = os.environ if cwd is None else CLEAN
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
-    return done.stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -116,7 +115,7 @@ def _history(
         elif chance < failing * 1.6:
             make_run(routine, at=at, status="SKIPPED", reason="overlap", completed_at=at)
         else:
-            ended(routine, at, length, late=abs(dice.gauss(0.08, 0.06)), result=json.dumps({"orders": step}))
+            ended(routine, at, length, late=abs(dice.gauss(0.08, 0.06)), result={"orders": step})
     RoutineState.objects.filter(pk=routine.pk).update(last_run_at=now - every, last_success_at=now - every)
 
 

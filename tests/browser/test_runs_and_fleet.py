@@ -30,7 +30,7 @@ def test_a_running_run_updates_itself_until_it_ends(open_page: Open, make_user: 
     RunLog.objects.create(run=run, at=now, line="third part done")
     expect(page.get_by_text("3 of 4 (75 %) · nearly")).to_be_visible()
     expect(page.get_by_text("third part done")).to_be_visible()
-    RoutineRun.objects.update(status="SUCCESS", completed_at=clock.now(), result='{"rows": 12}')
+    RoutineRun.objects.update(status="SUCCESS", completed_at=clock.now(), result={"rows": 12})
     expect(page.get_by_role("heading", name="nightly-report Success")).to_be_visible()
     expect(page.get_by_text('"rows": 12')).to_be_visible()
     expect(page.get_by_role("link", name="Cancel")).to_have_count(0)

@@ -34,7 +34,7 @@ def create_fleet(random: Random, count: int) -> list[str]:
     for name in GIL_HOLDERS:
         service.create_routine(name, **GIL_HOLDER)
     for name in MISROUTED:
-        service.create_routine(name, task=f"{TASKS}.misrouted", every=random.randrange(8_000, 15_000))
+        service.create_routine(name, task=f"{TASKS}.misrouted", interval_ms=random.randrange(8_000, 15_000))
     return [*names, *MISROUTED]
 
 
@@ -69,7 +69,7 @@ def schedule(random: Random) -> dict[str, Any]:
         return {"cron": "* * * * *", "timezone": random.choice(ZONES)}
     if drawn < 0.6:
         return {"cron": "*/10 * * * * *", "min_interval_ms": 25_000}
-    every: dict[str, Any] = {"every": random.randrange(12_000, 50_000)}
+    every: dict[str, Any] = {"interval_ms": random.randrange(12_000, 50_000)}
     if random.random() < 0.1:
         every |= {"max_interval_ms": 45_000, "min_interval_ms": 12_000}
     return every

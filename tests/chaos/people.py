@@ -24,7 +24,7 @@ class People:
 
     def edit(self) -> bool:
         every: dict[str, Any] = self.random.choice(
-            [{"every": self.random.randrange(12_000, 40_000)}, {"cron": "*/20 * * * * *"}]
+            [{"interval_ms": self.random.randrange(12_000, 40_000)}, {"cron": "*/20 * * * * *"}]
         )
         return self.ask(lambda: service.update_routine(self.name(), **every))
 

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from celery import Celery
+from celery.app import app_or_default
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
@@ -24,6 +26,7 @@ MONDAY = datetime(2026, 3, 2, 10, 0, 30, tzinfo=UTC)
 OUR_THREADS = ("routines-heart", "routines-renewal", "routines-record", "routines-background")
 
 Execute = Callable[..., RoutineRun]
+Current = Callable[[Celery], None]
 Login = Callable[..., Client]
 
 
@@ -116,6 +119,14 @@ def run_it() -> Execute:
         return RoutineRun.objects.get(id=row.id)
 
     return run
+
+
+@pytest.fixture
+def current() -> Iterator[Current]:
+    """Make another app Celery's current one, as in a process that has not imported the project's."""
+    ours = app_or_default()
+    yield lambda app: app.set_current()
+    ours.set_current()
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from kombu import Queue
 
 from routines_app import checks
 from routines_app.conf import sqlite_options
+from tests.integration.conftest import Current
 
 SOUND_CELERY: dict[str, Any] = {
     "broker_url": "redis://localhost/0",
@@ -80,6 +81,38 @@ def test_the_tests_own_project_passes() -> None:
 def test_a_celery_setting_that_loses_or_stalls_work_is_named(number: str, values: dict[str, Any]) -> None:
     """Exactly that one."""
     assert celery(**values) == [number]
+
+
+def test_priorities_of_rabbitmq_need_queues_that_are_made_anew() -> None:
+    """Whoever only sets it gets workers that do not start."""
+    conf = SimpleNamespace(**(DEFAULTS | RABBIT | {"task_queue_max_priority": None}))
+    (message,) = checks._celery_messages(conf)
+    assert "delete the queues that exist" in str(message.hint)
+    assert "PRECONDITION_FAILED" in str(message.hint)
+
+
+@pytest.mark.parametrize(
+    ("app", "found"),
+    [
+        (Celery("bare", set_as_current=False), ["routines.E014"]),
+        (Celery("eager", set_as_current=False, changes={"task_always_eager": True}), []),
+        (Celery("memory", set_as_current=False, broker="memory://"), []),
+    ],
+    ids=lambda value: getattr(value, "main", ""),
+)
+def test_a_process_without_a_broker_is_told_how_to_get_one(current: Current, app: Celery, found: list[str]) -> None:
+    """Celery would take RabbitMQ on this machine. What else is wrong with such an app is noise."""
+    current(app)
+    errors = [message for message in run_checks() if str(message.id).startswith("routines.E")]
+    assert [message.id for message in errors] == found
+    assert all("project/__init__.py" in str(message.hint) for message in errors)
+
+
+def test_a_broker_in_the_environment_is_one(current: Current, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Celery reads it there as well."""
+    monkeypatch.setenv("CELERY_BROKER_URL", "memory://")
+    current(Celery("bare", set_as_current=False))
+    assert "routines.E014" not in ours()
 
 
 def test_sound_celery_settings_pass() -> None:

@@ -47,3 +47,22 @@ def test_queues_are_a_list_of_names(queues: object) -> None:
 def test_any_queue_some_or_none_may_be_allowed(given: object, kept: object) -> None:
     with override_settings(ROUTINES=settings.ROUTINES | {"QUEUES": given}):
         assert get_settings().queues == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("EVENTS", 1), ("EVENTS", "yes"), ("LOG_FORMAT", "xml"), ("LOG_FORMAT", None)]
+)
+def test_what_is_none_of_a_few_words_is_refused(name: str, value: object) -> None:
+    with (
+        override_settings(ROUTINES=settings.ROUTINES | {name: value}),
+        pytest.raises(ImproperlyConfigured, match=rf"{name}.*is not accepted: one of "),
+    ):
+        get_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("EVENTS", None), ("EVENTS", True), ("EVENTS", False), ("LOG_FORMAT", "json")]
+)
+def test_each_of_them_is_accepted(name: str, value: object) -> None:
+    with override_settings(ROUTINES=settings.ROUTINES | {name: value}):
+        assert getattr(get_settings(), name.lower()) is value

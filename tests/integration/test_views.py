@@ -81,6 +81,7 @@ def test_a_refusal_names_the_field(login: Login) -> None:
     client = login("pause_routine", "run_routine", "view_routine")
     response = client.post(address(routine, "pause"), {"until": "tomorrow"})
     assert (response.status_code, response.json()["field"]) == (400, "until")
+    Routine.objects.update(status="PARKED")
     assert client.post(address(routine, "resume")).status_code == 409
     assert client.post("/routines/999999/run/").status_code == 404
     assert client.get(address(routine, "runs"), {"limit": "1000"}).status_code == 400

@@ -56,7 +56,7 @@ class World:
             raise BrokerAway("away")
         return {queue: len(self.queue) for queue in queues}
 
-    def queue_of(self, task: str, queue: str) -> str:
+    def queue_of(self, task: str, queue: str, *_: object) -> str:
         return QUEUE
 
     # Leases

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from routines_app import service
-from routines_app.core.words import CatchUpPolicy
+from routines_app.core.words import CatchUpPolicy, RoutineStatus
 from routines_app.management.subcommand import Subcommand, add_routine, next_look, operator
 
 
@@ -25,7 +25,8 @@ class Command(Subcommand):
         )
 
     def handle(self, *, routine: str | int, release: str, **_: Any) -> None:
-        span = service.slots_to_release(routine)
+        was, span = service.find_routine(routine).status, service.slots_to_release(routine)
         resumed = service.resume_routine(routine, release=release, actor=operator())
         slots = "no slots" if span is None else f"{span.count} slots"
-        self.say(f"{resumed.name} is active; {slots} of the pause released as {release}; {next_look(resumed)}")
+        done = "it was not paused" if was == RoutineStatus.ACTIVE else f"{slots} of the pause released as {release}"
+        self.say(f"{resumed.name} is active; {done}; {next_look(resumed)}")

@@ -18,7 +18,7 @@ def test_fault_01_a_beat_killed_inside_its_claim_leaves_the_slots_to_another(sta
     ready_beats(stack, 2)
     # The beats race for every slot; sooner or later the doomed one claims some.
     for number in range(10):
-        service.create_routine(f"tick {number}", task=NOTE, every=1000 + number * 37)
+        service.create_routine(f"tick {number}", task=NOTE, interval_ms=1000 + number * 37)
     stack.wait_until(lambda: not doomed.running, 40, "the doomed beat never claimed")
     (crash,) = crashes(stack)
     died = datetime.fromtimestamp(crash["wall"], UTC)

@@ -22,7 +22,7 @@ def test_fault_05_the_rows_of_a_frozen_beat_are_free_again_and_nothing_doubles(s
     ready_beats(stack, 2)
     # The beats race for every slot; sooner or later the one that is to freeze claims some.
     for number in range(10):
-        service.create_routine(f"tick {number}", task=NOTE, every=1000 + number * 41)
+        service.create_routine(f"tick {number}", task=NOTE, interval_ms=1000 + number * 41)
     stack.wait_until(lambda: crashes(stack), 40, "the beat was never inside a claim")
     (crash,) = crashes(stack)
     claimed = {int(key) for key in crash["keys"]}

@@ -14,7 +14,7 @@ from tests.acceptance.stack import Stack
 def test_fault_06_a_busy_beat_leaves_within_two_seconds_and_owes_nothing(stack: Stack, fault: Fault) -> None:
     """Terminated in the middle of the work it exits cleanly; the next beat goes on where it stopped."""
     for number in range(100):
-        service.create_routine(f"tick {number}", task=NOTE, every=1000 + number)
+        service.create_routine(f"tick {number}", task=NOTE, interval_ms=1000 + number)
     beat = stack.beat()
     stack.wait_until(lambda: RoutineRun.objects.count() >= 200, 40, "the beat is not busy")
 

@@ -22,7 +22,7 @@ def test_fault_13_schedules_of_exclusive_routines_survive_constant_flushing(stac
     stack.beat()
     for number, policy in enumerate(["FORBID", "REPLACE"] * 4):
         service.create_routine(
-            f"r{number}", task=SLEEPY, args=[0.7], every=1000 + 90 * number, concurrency_policy=policy
+            f"r{number}", task=SLEEPY, args=[0.7], interval_ms=1000 + 90 * number, concurrency_policy=policy
         )
     stack.wait_until(lambda: len(stack.bodies()) >= 5, 30, "nothing runs")
     for _ in range(FLUSHES):

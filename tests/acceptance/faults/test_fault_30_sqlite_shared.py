@@ -22,7 +22,7 @@ def test_fault_30_beat_workers_and_admin_share_a_sqlite_file(make_stack: StackFa
     stack = make_stack(database="sqlite")
     for number in range(20):
         policy = ("ALLOW", "FORBID", "REPLACE")[number % 3]
-        service.create_routine(f"tick {number}", task=NOTE, every=1000 + 50 * number, concurrency_policy=policy)
+        service.create_routine(f"tick {number}", task=NOTE, interval_ms=1000 + 50 * number, concurrency_policy=policy)
     service.create_routine("slow", task=SLEEPY, args=[3], every="2s", concurrency_policy="FORBID")
     stack.worker()
     stack.worker()

@@ -30,7 +30,7 @@ def test_fault_40_every_busy_beat_leaves_within_two_seconds_and_owes_nothing(sta
     service.create_pool("narrow", max_concurrent=5)
     for number in range(200):
         pool = {"pool": "narrow"} if number % 10 == 0 else {}
-        service.create_routine(f"tick {number}", task=NOTE, every=1000 + number, **pool)
+        service.create_routine(f"tick {number}", task=NOTE, interval_ms=1000 + number, **pool)
     slowest = 0.0
     for _ in range(0, TRIALS, AT_ONCE):
         slowest = max([slowest, *leave_one_after_another(stack)])

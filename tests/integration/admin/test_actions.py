@@ -81,6 +81,13 @@ def test_resuming_with_a_choice_releases_what_was_chosen(operator: Client) -> No
     assert RoutineRun.objects.get().occurrences == 4
 
 
+def test_resuming_what_is_active_says_so(operator: Client) -> None:
+    """Among many that are chosen, some may fire already."""
+    response = act(operator, "resume", make_routine(), confirmed="1", release="SKIP")
+    assert told(response) == ["nightly-report was not paused."]
+    assert not ScheduleChange.objects.filter(kind="resumed").exists()
+
+
 def test_archiving_from_the_list_asks_first(operator: Client) -> None:
     """It cannot be undone, so a page stands between the action and the deed."""
     routine = make_routine()

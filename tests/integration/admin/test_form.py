@@ -81,6 +81,7 @@ def test_saving_without_a_change_changes_nothing(operator: Client) -> None:
         ({"timezone": "Europe/Pariss"}, "timezone", "Europe/Paris"),
         ({"timeout_ms": "soon"}, "timeout_ms", "30s"),
         ({"timeout_ms": "2d"}, "timeout_ms", "1d"),
+        ({"timeout_ms": "3600"}, "timeout_ms", "say '3600s' or '1h'"),
         ({"max_attempts": "5000"}, "max_attempts", "1000"),
         ({"args": "{}"}, "args", "JSON list"),
         ({"kwargs": "{nope"}, "kwargs", "Give JSON"),
@@ -107,6 +108,17 @@ def test_several_errors_are_shown_together(operator: Client) -> None:
     assert {"timezone", "max_attempts", "timeout_ms"} <= set(response.context["adminform"].form.errors)
 
 
+def test_a_time_out_can_be_set_to_none_and_unset(operator: Client) -> None:
+    """What the form shows of either is what it sends back."""
+    routine = make_routine()
+    for typed_in, stored, shown in (("0s", 0, "0s"), ("", None, None), ("5 min", 300_000, "5m")):
+        save(operator, change_url(routine), timeout_ms=typed_in)
+        assert Routine.objects.get().timeout_ms == stored
+        assert form_of(operator, change_url(routine))["timeout_ms"].value() == shown
+    save(operator, change_url(routine), description="untouched")
+    assert Routine.objects.get().timeout_ms == 300_000
+
+
 def test_an_edit_of_a_stale_version_is_refused(operator: Client) -> None:
     """Somebody else saved in between: the form says so and overwrites nothing."""
     routine = make_routine()
@@ -114,7 +126,7 @@ def test_an_edit_of_a_stale_version_is_refused(operator: Client) -> None:
     service.update_routine(routine.pk, description="changed meanwhile")
     response = operator.post(change_url(routine), data)
     assert "read it again" in str(response.context["adminform"].form.non_field_errors())
-    assert Routine.objects.get().timeout_ms == 300_000
+    assert Routine.objects.get().timeout_ms is None
 
 
 def test_secrets_are_masked_and_kept(operator: Client) -> None:

@@ -14,6 +14,7 @@ from routines_app.admin.daylight import daylight_warnings
 from routines_app.core.triggers import CronTrigger
 from routines_app.models import Node, Routine, RoutineState
 from routines_app.protocol.ledger import clock
+from routines_app.verbs import second_opinion
 from tests.browser.scenes import ended, make_routine
 
 BASE = {
@@ -117,6 +118,7 @@ def test_a_schedule_that_ends_before_its_next_slot_never_fires(operator: Client)
 def test_an_unregistered_task_is_told(operator: Client) -> None:
     """The web process knows the registered tasks."""
     assert "Task not registered: nowhere.task" in preview(operator, task="nowhere.task")["text"]
+    assert "Task not registered: there.task" in preview(operator, other_task="there.task")["text"]
 
 
 def test_a_queue_that_no_worker_consumes_is_told(operator: Client) -> None:
@@ -183,7 +185,18 @@ AUTUMN = datetime(2026, 9, 1, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("cron", "says"),
     [
-        ("*/15 * * * *", "Fires twice on 25 October 2026: 02:00 comes twice when the clock goes back."),
+        ("15 * * * *", "Fires twice on 25 October 2026: 02:15 comes twice when the clock goes back."),
+        (
+            "*/15 * * * *",
+            "Fires 8 times instead of 4 on 25 October 2026: 02:00 to 03:00 comes twice when the clock goes back.",
+        ),
+        (
+            "*/15 2 * * *",
+            "Fires 8 times instead of 4 on 25 October 2026: 02:00 to 03:00 comes twice when the clock goes back.",
+        ),
+        ("*/15 2 * * *", "On 28 March 2027 the clock skips 02:00 to 03:00; what falls into it does not fire."),
+        ("0 */2 * * *", "On 28 March 2027 the clock skips 02:00 to 03:00; what falls into it does not fire."),
+        ("0,15,30,45 2 * * *", "On 28 March 2027 the clock skips 02:00 to 03:00; what falls into it fires at 03:00."),
         ("30 2 * * *", "On 25 October 2026 02:30 comes twice; it fires the first time only."),
         ("30 2 * * *", "On 28 March 2027 the clock skips 02:00 to 03:00; what falls into it fires at 03:00."),
     ],
@@ -194,11 +207,46 @@ def test_changes_of_the_clock_are_told(cron: str, says: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cron", "zone"), [("0 9 * * *", "Europe/Berlin"), ("30 2 * * *", "UTC"), ("0 3 * * *", "Europe/Berlin")]
+    ("cron", "zone"),
+    [
+        ("0 9 * * *", "Europe/Berlin"),
+        ("30 2 * * *", "UTC"),
+        ("0 3 * * *", "Europe/Berlin"),
+        ("*/15 4-6 * * *", "Europe/Berlin"),
+        ("*/15 2 1 6 *", "Europe/Berlin"),
+    ],
 )
 def test_a_schedule_that_does_not_feel_the_change_is_left_alone(cron: str, zone: str) -> None:
     """No warning without a reason: three o'clock exists on both days."""
     assert daylight_warnings(CronTrigger(expression=cron, timezone=zone), AUTUMN) == []
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone", "told"),
+    [
+        ("*/15 * * * *", "Europe/Berlin", 0),
+        ("5 * * * *", "Europe/Berlin", 0),
+        ("*/30 * * * *", "Australia/Lord_Howe", 0),  # its clock moves by half an hour
+        ("0 * * * *", "Australia/Lord_Howe", 1),
+        ("*/20 * * * *", "Australia/Lord_Howe", 1),
+    ],
+)
+def test_a_skipped_hour_is_told_of_only_where_a_fire_is_missed(cron: str, zone: str, told: int) -> None:
+    """Elapsed time that goes on evenly feels nothing of the hour that the clock leaves out."""
+    warnings = daylight_warnings(CronTrigger(expression=cron, timezone=zone), AUTUMN)
+    assert len([warning for warning in warnings if "does not fire" in warning]) == told
+
+
+def test_the_preview_shows_where_croniter_disagrees(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both lists, and the reason; where they agree, nothing is said of it."""
+    monkeypatch.setattr(second_opinion, "PATIENCE_SECONDS", 30)  # this machine may be busy
+    text = preview(operator, cron="0 9 */2 * MON")["text"]
+    assert "croniter reads this otherwise: a day field that begins with `*` narrows the other one" in text
+    theirs = text.partition('<th scope="col">croniter</th>')[2]
+    assert theirs.count("<tr>") == 4
+    assert theirs.count(", 09:00</td>") == 8
+    assert "croniter" not in preview(operator)["text"]
+    assert "croniter" not in preview(operator, cron="0 9 L-3 * *")["text"]  # which it cannot read
 
 
 def _worker(queues: list[str]) -> Node:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 
 from django.test import Client
@@ -34,7 +33,7 @@ def test_the_page_of_a_run_shows_progress_log_and_arguments(operator: Client) ->
 
 def test_the_page_of_an_ended_run_shows_result_error_and_record(operator: Client) -> None:
     """The traceback is readable, the result is masked, and the django-celery-results record is linked."""
-    result = json.dumps({"rows": 7, "api_key": "k3y"})
+    result = {"rows": 7, "api_key": "k3y"}
     run = ended(
         make_routine(), clock.now(), status="FAILED", result=result, error="ValueError: no", traceback="Traceback …"
     )

@@ -134,6 +134,22 @@ def test_a_misfire_without_any_beat_is_none(hours: Hours) -> None:
     assert len(warned(hours)) == 2
 
 
+@pytest.mark.parametrize(("grace_ms", "missed"), [(60_000, 0), (40_000, 0), (20_000, 4), (0, 8)])
+def test_what_skip_leaves_out_within_the_grace_is_no_misfire(hours: Hours, grace_ms: int, missed: int) -> None:
+    """Forty seconds of nobody's claims, and one row for all but the newest slot: only the older ones were missed."""
+    hours.make(every="5s", misfire_grace_ms=grace_ms)
+    hours.pass_by(seconds=30, every=5)
+    hours.pass_by(seconds=40, beat=False)
+    hours.pass_by(seconds=30, every=5)
+    succeed(hours)
+    (row,) = RoutineRun.objects.filter(status="SKIPPED")
+    assert (row.reason, row.occurrences) == ("misfire", 8)
+    Node.objects.create(
+        name="old", started_at=hours.began, seen_at=hours.now + 60 * SECOND, role="beat", host="here", pid=1
+    )
+    assert warned(hours) == ([f"misfire: {missed} slots missed while a beat was alive"] if missed else [])
+
+
 def test_bodies_of_an_exclusive_routine_that_overlap_are_told(worked: Hours) -> None:
     """By their own times, whatever the statuses say; one that still runs counts until now."""
     first = RoutineRun.objects.order_by("scheduled_for")[3]

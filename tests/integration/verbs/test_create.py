@@ -26,10 +26,12 @@ def test_a_cron_routine_is_planned_at_its_next_slot(make: Make) -> None:
     assert routine.state.next_source == Source.BASELINE_CRON
 
 
-@pytest.mark.parametrize("every", [90_000, timedelta(seconds=90), "90s", "1.5m", "1m30s"])
-def test_every_takes_milliseconds_timedeltas_and_text(make: Make, every: Any) -> None:
+@pytest.mark.parametrize(
+    "interval", [{"every": every} for every in (timedelta(seconds=90), "90s", "1.5 min")] + [{"interval_ms": 90_000}]
+)
+def test_an_interval_is_a_timedelta_text_or_milliseconds(make: Make, interval: dict[str, Any]) -> None:
     """The ways of writing an interval mean the same, and the first fire comes one interval after the creation."""
-    routine = make(every=every)
+    routine = make(**interval)
     assert (routine.trigger_kind, routine.interval_ms, routine.cron) == (TriggerKind.INTERVAL, 90_000, "")
     assert routine.state.next_slot == MONDAY + timedelta(seconds=90)
 
@@ -71,7 +73,7 @@ def test_policies_are_field_names_with_readable_durations(make: Make) -> None:
         timeout_ms="10m",
         jitter_ms="30s",
         catch_up_policy="last",
-        catch_up_window="2d",
+        catch_up_window_ms="2d",
         priority="HIGH",
         tags=["a", "b", "a"],
         args=(1, "two"),
@@ -79,7 +81,7 @@ def test_policies_are_field_names_with_readable_durations(make: Make) -> None:
     )
     stored = Routine.objects.get(name="report")
     assert (stored.pool and stored.pool.name, stored.parent and stored.parent.name) == ("slow", "parent")
-    assert (stored.timeout_ms, stored.jitter_ms, stored.catch_up_window) == (600_000, 30_000, 172_800_000)
+    assert (stored.timeout_ms, stored.jitter_ms, stored.catch_up_window_ms) == (600_000, 30_000, 172_800_000)
     assert (stored.catch_up_policy, stored.priority, stored.tags, stored.depth) == ("LAST", "HIGH", ["a", "b"], 1)
     assert (stored.args, stored.kwargs, routine.pk) == ([1, "two"], {"three": [3]}, stored.pk)
 

@@ -80,7 +80,9 @@ def test_hints_that_make_no_sense_are_refused(make: Make) -> None:
     routine = make(every="1h")
     for field, act in (
         ("interval", lambda: service.propose_interval(routine, "10", ttl="1h")),
-        ("ttl", lambda: service.propose_interval(routine, "10m", ttl=0)),
+        ("interval", lambda: service.propose_interval(routine, 600, ttl="1h")),
+        ("ttl", lambda: service.propose_interval(routine, "10m", ttl="0s")),
+        ("ttl", lambda: service.propose_interval(routine, "10m", ttl=3600)),
         ("at", lambda: service.propose_next_time(routine, MONDAY.replace(tzinfo=None), ttl="1h")),
         ("at", lambda: service.propose_next_time(routine, MONDAY + timedelta(hours=2), ttl="1h")),
     ):

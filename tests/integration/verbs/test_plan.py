@@ -99,6 +99,6 @@ def test_a_failing_interval_is_planned_with_its_back_off(make: Make) -> None:
 
 def test_a_plan_that_makes_no_sense_is_refused(make: Make) -> None:
     """Horizon and limit are bounded."""
-    for options in ({"horizon": 0}, {"limit": 0}, {"horizon": "1h", "limit": 10**9}):
+    for options in ({"horizon": "0s"}, {"horizon": 3600}, {"limit": 0}, {"horizon": "1h", "limit": 10**9}):
         with pytest.raises(service.InvalidValue):
             service.plan(**options)  # type: ignore[arg-type]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
+import pytest
+
 from routines_app import service
 from routines_app.core.words import Reason, RoutineStatus, Source
-from routines_app.models import Routine, RoutineRun, RoutineState
+from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChange
 from tests.integration.conftest import MONDAY, Time
 
 Make = Callable[..., Routine]
@@ -34,3 +36,15 @@ def test_a_reset_of_a_failing_routine_takes_its_back_off_away(make: Make) -> Non
     RoutineState.objects.update(failure_count=4, next_slot=MONDAY + timedelta(hours=16))
     service.reset_routine(routine)
     assert RoutineState.objects.get().next_slot == MONDAY + timedelta(hours=1)
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "PAUSED", "ARCHIVED"])
+def test_a_reset_of_what_is_not_parked_says_so(make: Make, status: str) -> None:
+    """Nothing is written: there is nothing to forget."""
+    routine = make(every="1h")
+    Routine.objects.update(status=status)
+    before = RoutineState.objects.values().get()
+    with pytest.raises(service.NotAllowed, match="it is not parked"):
+        service.reset_routine(routine)
+    assert RoutineState.objects.values().get() == before
+    assert [change.kind for change in ScheduleChange.objects.all()] == ["created"]

@@ -33,6 +33,26 @@ def test_a_resume_lets_held_runs_go_when_they_are_eligible(make: Make, time: Tim
     assert later.publish_after == MONDAY + timedelta(hours=5)
 
 
+@pytest.mark.parametrize("release", ["SKIP", "LAST", "ALL"])
+def test_a_resume_of_an_active_routine_changes_nothing(make: Make, time: Time, release: str) -> None:
+    """It asks for what is so already; a slot that is due stays due."""
+    routine = make(every="1h")
+    time.pass_by(hours=2)
+    before = Routine.objects.values().get(), RoutineState.objects.values().get()
+    assert service.resume_routine(routine, release=release).status == RoutineStatus.ACTIVE
+    assert (Routine.objects.values().get(), RoutineState.objects.values().get()) == before
+    assert [change.kind for change in ScheduleChange.objects.all()] == [ChangeKind.CREATED]
+    assert not RoutineRun.objects.exists()
+
+
+@pytest.mark.parametrize("status", ["PARKED", "ARCHIVED"])
+def test_a_resume_of_what_is_neither_paused_nor_active_is_refused(make: Make, status: str) -> None:
+    routine = make(every="1h")
+    Routine.objects.update(status=status)
+    with pytest.raises(service.NotAllowed, match="needs a PAUSED routine; reset a PARKED one"):
+        service.resume_routine(routine)
+
+
 def test_skip_writes_the_pause_as_one_row(make: Make, time: Time) -> None:
     """Time spent paused is one SKIPPED row with a count, and the plan starts from now."""
     routine = make(cron="0 * * * *")

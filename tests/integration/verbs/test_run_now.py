@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import redis
+from celery import Celery
 from django.db import InterfaceError, transaction
 
 from routines_app import service, signals
@@ -18,7 +19,7 @@ from routines_app.models import Pool, Routine, RoutineRun, RoutineState
 from routines_app.protocol.end.finish import close_run
 from routines_app.protocol.publish import outbox
 from routines_app.protocol.record.outcome import cancelled
-from tests.integration.conftest import MONDAY, NOTE, Time
+from tests.integration.conftest import MONDAY, NOTE, Current, Time
 from tests.integration.verbs.rows import running_run, waiting_run
 
 Make = Callable[..., Routine]
@@ -35,6 +36,16 @@ def test_a_run_is_written_ready_to_be_sent_and_the_schedule_does_not_move(make: 
     assert stored.publish_after == MONDAY + timedelta(seconds=1.5)
     assert (stored.args, stored.kwargs) == (None, None)
     assert RoutineState.objects.values().get() == before
+
+
+def test_without_a_broker_a_run_is_refused(make: Make, current: Current) -> None:
+    """Celery would send it to RabbitMQ on this machine, where no worker of the project looks."""
+    made = service.run_now(make())
+    current(Celery("default", set_as_current=False))
+    for ask in (lambda: service.run_now("report"), lambda: service.retry_run(made)):
+        with pytest.raises(NotAllowed, match=r"no Celery app with a broker .* import it in project/__init__\.py"):
+            ask()
+    assert RoutineRun.objects.count() == 1
 
 
 def messages(client: redis.Redis) -> int:

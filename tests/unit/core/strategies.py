@@ -32,6 +32,9 @@ EXPRESSIONS = (
     "*/20 30 1,2 * * *",
     "*/30 * * * * *",
     "0 0 29 2 *",
+    "*/15 22-4 * * FRI-MON",
+    "0 9 15W,LW * MON-FRI#1",
+    "30 2 L-3 * ?",
 )
 
 instants = st.datetimes(datetime(2008, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))

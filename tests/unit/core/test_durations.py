@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routines_app.core.durations import MAX_DURATION_MS, format_duration, parse_duration
+from routines_app.core.durations import MAX_DURATION_MS, SPELLED, UNIT_MS, format_duration, parse_duration
 from routines_app.core.errors import InvalidValue
 
 
@@ -25,15 +25,71 @@ from routines_app.core.errors import InvalidValue
         (" 1H 30M ", 5_400_000),
         ("0.1s", 100),
         ("0s", 0),
-        (250, 250),
-        (250.0, 250),
+        ("10min", 600_000),
+        ("2 hr", 7_200_000),
+        ("1day", 86_400_000),
+        ("2days", 172_800_000),
+        ("30sec", 30_000),
+        ("5 minutes", 300_000),
+        ("1 week", 604_800_000),
+        ("1 Hour  30 minutes", 5_400_000),
+        ("1d2hrs3mins4secs5msecs", 93_784_005),
+        ("250 milliseconds", 250),
+        ("2\N{NO-BREAK SPACE}h", 7_200_000),
         (timedelta(minutes=2), 120_000),
         (timedelta(milliseconds=1), 1),
     ],
 )
-def test_each_way_of_writing_a_duration_gives_its_milliseconds(written: int | str, ms: int) -> None:
-    """Numbers are milliseconds; text carries units; a timedelta is what it is."""
+def test_each_way_of_writing_a_duration_gives_its_milliseconds(written: timedelta | str, ms: int) -> None:
+    """Text carries units; a timedelta is what it is."""
     assert parse_duration(written) == ms
+
+
+@given(st.integers(0, MAX_DURATION_MS))
+def test_a_number_means_milliseconds_where_the_name_says_so(ms: int) -> None:
+    """`timeout_ms=5000` is what is stored."""
+    assert parse_duration(ms, field="timeout_ms") == parse_duration(float(ms), field="timeout_ms") == ms
+
+
+@given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
+def test_elsewhere_a_bare_number_is_refused(number: float) -> None:
+    """Celery's are seconds, and others' milliseconds: who means either is asked to say so."""
+    for given_ in (number, str(number)):
+        with pytest.raises(InvalidValue) as refused:
+            parse_duration(given_)
+        assert len(str(refused.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (3600, "say '3600s', '1h' or a timedelta"),
+        ("3600", "say '3600s' or '1h'"),
+        (90, "say '90s', '1m 30s' or a timedelta"),
+        (30, "say '30s' or a timedelta"),
+        ("30", "say '30s'"),
+        (0.5, "say '0.5s', '500ms' or a timedelta"),
+        (0, "say '30s', '1h' or a timedelta"),
+        (-5, "say '30s', '1h' or a timedelta"),
+        (1e300, "say '30s', '1h' or a timedelta"),
+        (10**400, "say '30s', '1h' or a timedelta"),
+        (0.0001, "say '30s', '1h' or a timedelta"),
+    ],
+)
+def test_who_gives_a_bare_number_is_told_how_to_write_it(number: float | str, expected: str) -> None:
+    """As if it were seconds: that is what Celery's users mean."""
+    with pytest.raises(InvalidValue) as refused:
+        parse_duration(number)
+    assert refused.value.expected == expected
+
+
+@given(st.sampled_from(sorted(SPELLED)), st.data())
+def test_a_unit_means_the_same_however_it_is_spelled(unit: str, data: st.DataObject) -> None:
+    """Upper case and blanks do not matter."""
+    word, blanks = data.draw(st.sampled_from(SPELLED[unit])), data.draw(st.sampled_from(["", " ", "  ", "\t"]))
+    amount = data.draw(st.integers(0, 999))
+    for spelled in (word, word.upper(), word.title()):
+        assert parse_duration(f"{amount}{blanks}{spelled}") == amount * UNIT_MS[unit]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +97,6 @@ def test_each_way_of_writing_a_duration_gives_its_milliseconds(written: int | st
     [
         "",
         " ",
-        "5",
         "s",
         "1.s",
         "-5s",
@@ -49,6 +104,11 @@ def test_each_way_of_writing_a_duration_gives_its_milliseconds(written: int | st
         "٣s",
         "5 s s",
         "1y",
+        "1mo",
+        "1 month",
+        "1hm",
+        "5 m in",
+        "10 000 ms",
         "9" * 5000 + "s",
         "1s" * 33,
         " " * 65,
@@ -70,8 +130,8 @@ def test_each_way_of_writing_a_duration_gives_its_milliseconds(written: int | st
 def test_what_is_no_duration_is_refused_with_its_field(wrong: object) -> None:
     """The error names the field, shows the value and says what would be right."""
     with pytest.raises(InvalidValue) as refused:
-        parse_duration(wrong, field="timeout")  # type: ignore[arg-type]
-    assert refused.value.field == "timeout"
+        parse_duration(wrong, field="timeout_ms")  # type: ignore[arg-type]
+    assert refused.value.field == "timeout_ms"
     assert refused.value.value is wrong
     assert refused.value.expected.startswith("give ")
 

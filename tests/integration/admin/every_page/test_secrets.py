@@ -87,7 +87,7 @@ def test_a_mask_without_a_match_is_an_error_at_its_field(
 def test_logs_notes_and_results_of_a_run_are_masked(viewer: Client) -> None:
     """Task code writes them, and it writes what it has at hand; the page and its live part hide secrets in them."""
     told = {"done": 1, "total": 2, "note": "login with password=hunter2"}
-    result = json.dumps("login failed password=hunter2")
+    result = "login failed password=hunter2"
     run = ended(make_routine(), clock.now(), progress=told, result=result)
     RunLog.objects.create(run=run, at=clock.now(), line="Authorization: Bearer hunter2")
     RunLog.objects.create(run=run, at=clock.now(), line="fetched 5 rows")

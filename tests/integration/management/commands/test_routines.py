@@ -88,6 +88,7 @@ def test_a_name_that_looks_like_an_id_is_a_name(make: Make) -> None:
     named = make("impostor", every="1h")
     Routine.objects.filter(pk=named.pk).update(name=str(meant.pk))  # as older rows may be called
     as_name, as_id = str(meant.pk), ["--id", str(meant.pk)]
+    RoutineState.objects.update(failure_count=1)  # something to reset
     for verb in ("pause", "resume", "reset", "run", "replan", "archive", "delete"):
         assert routines(verb, as_name)
         assert not touched(meant), verb
@@ -138,6 +139,7 @@ def test_pause_and_resume_say_what_they_did(make: Make, time: Time) -> None:
     assert "3 slots of the pause released as LAST" in routines("resume", "report", "--release", "LAST")
     reasons = ScheduleChange.objects.order_by("id").values_list("reason", flat=True)
     assert list(reasons) == ["", "quiet", ""]
+    assert "report is active; it was not paused; next look" in routines("resume", "report")
 
 
 def test_cancel_archive_and_delete(make: Make) -> None:
@@ -227,9 +229,12 @@ def ended() -> dict[str, Any]:
             ("pause", "report", "--until", "2026-13-01T00:00"),
             "--until: .* is not accepted: give a date and time such as",
         ),
-        (("resume", "report"), "needs a PAUSED routine"),
+        (("reset", "report"), "it is not parked"),
         (("cancel", "x"), "a UUID"),
         (("plan", "--horizon", "soon"), "horizon"),
+        (("plan", "--horizon", "3600"), "say '3600s' or '1h'"),
+        (("audit", "--since", "24"), "since: '24' is not accepted: say '24s'"),
+        (("audit", "--late", "60"), "late: '60' is not accepted: say '60s' or '1m'"),
         (("list", "--limit", "-1"), "--limit: -1 is not accepted"),
         (("list", "--limit", "9" * 30), "--limit"),
         (("show", "12"), r"no routine has that name; an id is given as an integer \(on the command line: --id\)"),

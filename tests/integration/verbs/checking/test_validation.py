@@ -43,9 +43,12 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
         {"cron": "0 0 1 1 *", "start_at": MONDAY, "end_at": MONDAY + timedelta(days=2)},
         "between start_at and end_at",
     ),
-    ("every", {"every": "10"}, "10m"),
+    ("every", {"every": "10"}, "say '10s'"),
+    ("every", {"every": 3600}, "say '3600s', '1h' or a timedelta"),
+    ("every", {"every": 0.5}, "say '0.5s', '500ms' or a timedelta"),
     ("every", {"every": "-5s"}, ""),
-    ("every", {"every": 999}, "between 1s"),
+    ("every", {"every": "999ms"}, "between 1s"),
+    ("interval_ms", {"interval_ms": 999}, "between 1s"),
     ("every", {"every": "11000d"}, "between 1s"),
     ("every", {"every": timedelta(days=99_999_999)}, ""),
     ("every", {"every": True}, "timedelta"),
@@ -70,9 +73,9 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("catch_up_policy", {"catch_up_policy": 1}, "SKIP, LAST, ALL"),
     ("misfire_grace_ms", {"misfire_grace_ms": -1}, ""),
     ("catch_up_limit", {"catch_up_limit": 0}, "between 1"),
-    ("timeout_ms", {"timeout_ms": "25h"}, "between 1s and 1d"),
+    ("timeout_ms", {"timeout_ms": "25h"}, "between 1s and 1d, or 0 for none"),
     ("timeout_ms", {"timeout_ms": 10}, "between 1s and 1d"),
-    ("timeout_ms", {"timeout_ms": None}, ""),
+    ("timeout_ms", {"timeout_ms": -1}, ""),
     ("max_attempts", {"max_attempts": 0}, "between 1 and 1000"),
     ("max_attempts", {"max_attempts": 1001}, "between 1 and 1000"),
     ("max_attempts", {"max_attempts": "3"}, "whole number"),
@@ -101,6 +104,44 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("kwargs", {"kwargs": [1]}, "dictionary"),
     ("kwargs", {"kwargs": {1: 2}}, "text keys"),
     ("kwargs", {"kwargs": {"a": {"b": (1, {2})}}}, "JSON"),
+    ("options", {"options": [1]}, "any of priority, headers, exchange, routing_key"),
+    ("options", {"options": {"prority": 1}}, "did you mean priority?"),
+    ("options", {"options": {"countdown": 1}}, "known are priority, headers"),
+    ("options", {"options": {"priority": "high"}}, "priority: give a whole number between 0 and 255"),
+    ("options", {"options": {"priority": True}}, "priority: give a whole number"),
+    ("options", {"options": {"priority": 256}}, "between 0 and 255"),
+    ("options", {"options": {"exchange": 7}}, "exchange: give text"),
+    ("options", {"options": {"routing_key": "a\x00"}}, "routing_key: give text"),
+    ("options", {"options": {"exchange": "é" * 200}}, "exchange: give text of at most 255 bytes; this has 400"),
+    *(
+        ("options", {"options": {"exchange": name}}, "exchange: give an exchange")
+        for name in ("amq.topic", "celeryev", "celery.pidbox", "reply.celery.pidbox", "celery_delayed_delivery")
+    ),
+    ("options", {"options": {"routing_key": "é" * 200}}, "routing_key: give text of at most 255 bytes"),
+    ("options", {"options": {"headers": {"é" * 200: 1}}}, "headers: give keys of at most 255 bytes"),
+    ("options", {"options": {"headers": {"a": [{"x" * 256: 1}]}}}, "headers: give keys of at most 255 bytes"),
+    ("options", {"options": {"headers": [1]}}, "headers: give a dictionary with text keys"),
+    ("options", {"options": {"headers": {"a": b"b"}}}, "headers: JSON values only"),
+    ("options", {"options": {"headers": {"task": "x"}}}, "headers: give headers of your own: task is one of Celery's"),
+    *(
+        ("options", {"options": {"headers": {name: "x"}}}, f"{name} is one of Celery's or the broker's")
+        for name in (
+            "compression",
+            "headers",
+            "properties",
+            "delivery_info",
+            "hostname",
+            "get",
+            "is_eager",
+            "CC",
+            "BCC",
+        )
+    ),
+    ("options", {"options": {"headers": {"a": "x" * 4_000}}}, "at most 4000 bytes"),
+    ("task", {"task": "tests.acceptance.tasks.noet"}, "did you mean tests.acceptance.tasks.note "),
+    ("task", {"task": "tests.acceptance.tasks.noet"}, "allow_unknown_task=True"),
+    ("task", {"task": "routines_app.execute_run", "allow_unknown_task": True}, "of yours"),
+    ("task", {"task": "", "allow_unknown_task": True}, "registered name"),
     ("status", {"status": "PAUSED"}, "pause_routine"),
     ("declared_in", {"declared_in": "elsewhere"}, "cannot be changed"),
     ("time_out_ms", {"time_out_ms": 5}, "timeout_ms"),
@@ -194,8 +235,8 @@ def test_a_routine_is_an_instance_an_id_or_a_name(db: None, ref: Any) -> None:
 def test_status_changes_that_make_no_sense_are_refused(make: Make) -> None:
     """Each verb says what it needs."""
     routine = make(every="1h")
-    with pytest.raises(service.NotAllowed, match="PAUSED"):
-        service.resume_routine(routine)
+    with pytest.raises(service.NotAllowed, match="it is not parked"):
+        service.reset_routine(routine)
     with pytest.raises(service.NotAllowed, match="archive it first"):
         service.delete_routine(routine)
     service.archive_routine(routine)

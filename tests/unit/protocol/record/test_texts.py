@@ -6,8 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from routines_app.protocol.record.texts import result_json
+from routines_app.protocol.record.texts import NOTE_BYTES, clean, result_json
 
 LIMIT = 64_000
 
@@ -18,9 +20,9 @@ def nested(levels: int, value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("text", ["a\x00b", "a\ud800b"], ids=ascii)
-def test_a_deep_result_with_odd_text_is_kept_as_text(text: str) -> None:
-    """To clean it one would have to walk down: its body has succeeded, and it must not fail by that."""
+@pytest.mark.parametrize("text", ["plain", "a\x00b", "a\ud800b"], ids=ascii)
+def test_a_deep_result_is_kept_as_text(text: str) -> None:
+    """To read or clean it one would have to walk down: its body has succeeded, and it must not fail by that."""
     stored = json.loads(result_json(nested(600, text), LIMIT))
     assert stored == json.dumps(nested(600, text))
     assert stored.isascii()
@@ -30,3 +32,18 @@ def test_a_deep_result_with_odd_text_is_kept_as_text(text: str) -> None:
 def test_any_depth_gives_a_result(levels: int) -> None:
     """One that no encoder bears is a placeholder."""
     assert isinstance(json.loads(result_json(nested(levels, 1), LIMIT)), list if levels == 5 else str)
+
+
+@given(st.text(min_size=300) | st.text(alphabet='"\\é', min_size=300), st.integers(0, 299))
+def test_what_is_too_large_says_so_within_the_limit(text: str, limit: int) -> None:
+    """It is JSON all the same, with the beginning as text, and no larger than what it stands for may be."""
+    stored = result_json(text, limit)
+    assert len(stored) <= max(limit, NOTE_BYTES)
+    found = json.loads(stored)
+    whole = json.dumps(clean(text))
+    assert whole.startswith(found["beginning"])
+    assert found["too_large"] == f"{len(whole):,} bytes, kept are {len(found['beginning']):,}"
+
+
+def test_what_just_fits_is_kept_whole() -> None:
+    assert json.loads(result_json({"rows": [1, 2]}, len('{"rows": [1, 2]}'))) == {"rows": [1, 2]}
