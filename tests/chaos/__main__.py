@@ -27,8 +27,8 @@ from tests.oracle import judge  # noqa: E402
 from tests.oracle.story import stories  # noqa: E402
 
 ROUTINES = 500
-# More happens in a minute.
-HASTY = IMPATIENT | {"REPLACE_GRACE_SECONDS": 8, "STOP_GRACE_SECONDS": 2, "NODE_SECONDS": 10}
+# More happens in a minute. A beat with nothing to do sleeps for less than the silence that is judged.
+HASTY = IMPATIENT | {"REPLACE_GRACE_SECONDS": 8, "STOP_GRACE_SECONDS": 2, "NODE_SECONDS": 10, "IDLE_SECONDS": 0.75}
 
 
 def main() -> int:
