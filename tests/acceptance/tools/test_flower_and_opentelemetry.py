@@ -8,6 +8,8 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
+import pytest
+
 from routines_app import service
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.models import Node, Role, RoutineRun
@@ -43,12 +45,13 @@ class Flower:
         return (self.ask("tasks?limit=1000") or {}).get(str(run.id), {})
 
 
-def test_flower_and_traces_show_the_users_task(stack: Stack) -> None:
+@pytest.mark.parametrize("pool", ["prefork", "threads", "gevent", "solo"])
+def test_flower_and_traces_show_the_users_task(stack: Stack, pool: str) -> None:
     """A beat publishes, a worker runs: both with the instrumentation."""
     spans = stack.directory / "spans.jsonl"
     environment = {"ROUTINES_TEST_IMPORTS": f"{TASKS} tests.acceptance.tools.with_opentelemetry", VARIABLE: str(spans)}
     flower = Flower(stack, TASKS)
-    worker = stack.start_worker(**environment)
+    worker = stack.start_worker(pool=pool, **environment)
     stack.beat(**environment)
     stack.wait_until(Node.objects.filter(role=Role.BEAT).exists, 30, "the beat does not look")
     worker.wait_for_log("enabled by remote", 60)
