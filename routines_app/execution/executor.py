@@ -153,9 +153,12 @@ def find_task(name: str) -> Task[..., Any] | None:
 
 
 def _execute_started(delivery: Delivery, facts: RunFacts) -> Executed:
-    task = find_task(facts.task)
-    interrupts = None if delivery.eager else interrupter()
-    live = LiveRun(facts, interrupts, time.monotonic(), allowed(facts.timeout_ms, task))
+    interrupts, began = None if delivery.eager else interrupter(), time.monotonic()
+    try:
+        task = find_task(facts.task)
+        live = LiveRun(facts, interrupts, began, allowed(facts.timeout_ms, task))
+    except Exception as error:  # noqa: BLE001 - a module that cannot be imported, a limit that is none
+        return _stumbled(delivery, LiveRun(facts, interrupts, began), None, error)
     body = None if task is None else Body(task, live, eager=delivery.eager)
     try:
         return _run_guarded(delivery, live, body)
