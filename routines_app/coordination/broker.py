@@ -189,7 +189,9 @@ class Broker:
         if len(group) == 1 or self._is_about_a_queue(fault):
             why = str(fault) if self._is_about_a_queue(fault) else masked_line(f"{type(fault).__name__}: {fault}")
             return [Refused(sending.message, why) for sending in group]
-        return [refused for sending in group for refused in self._send_group([sending])]
+        # By halves: one by one each would be a round trip, and others wait meanwhile.
+        middle = len(group) // 2
+        return [*self._send_group(group[:middle]), *self._send_group(group[middle:])]
 
     def _fault_of(self, batch: Sequence[_Sending]) -> Exception | None:
         """Send it. What is wrong with a queue or a message in it, if something is; raises what concerns everybody."""
