@@ -235,7 +235,7 @@ def _address_messages(app: Any) -> Iterator[CheckMessage]:
         yield _error(
             "E012",
             f"There is no Redis for leases and wake-ups: {error}.",
-            "Exclusive runs (FORBID, REPLACE) would wait for it for ever.",
+            "Exclusive runs (FORBID, REPLACE, QUEUE) would wait for it for ever.",
         )
 
 

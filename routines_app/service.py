@@ -39,6 +39,7 @@ from routines_app.core.triggers import (
 )
 from routines_app.core.zones import clock_changes
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.moments import readable
 from routines_app.protocol.run.current import CurrentRun, current_run
 from routines_app.verbs.abandon import abandon_run
 from routines_app.verbs.archive import archive_routine
@@ -59,24 +60,28 @@ from routines_app.verbs.checking.lookup import find_routine, is_id
 from routines_app.verbs.checking.rules import is_storable, typed_moment
 from routines_app.verbs.checking.typed_json import read_json
 from routines_app.verbs.checking.validation import DECLARED_FIELDS, clean_value, default_timezone
+from routines_app.verbs.clear_overrides import clear_overrides
 from routines_app.verbs.create import create_routine
 from routines_app.verbs.delete import delete_routine
 from routines_app.verbs.draft import drafted_trigger, stored_trigger
 from routines_app.verbs.edit_pools import create_pool, delete_pool, is_pool_used, update_pool
 from routines_app.verbs.held_rows import impatiently
-from routines_app.verbs.hint import clear_hints, propose_interval, propose_next_time
+from routines_app.verbs.hint import clear_hints, propose_factor, propose_interval, propose_next_time
 from routines_app.verbs.lease_of import Lease, lease_of
-from routines_app.verbs.list_pools import list_pools, pool_use
+from routines_app.verbs.list_pools import list_pools, pool_counts
 from routines_app.verbs.list_runs import list_runs
-from routines_app.verbs.pause import pause_routine
+from routines_app.verbs.pause import pause_routine, pause_until
 from routines_app.verbs.plan import PlannedFire, plan
+from routines_app.verbs.plan_leases import Difference, LeaseDecision, LeasePlan, Verdict, plan_leases
 from routines_app.verbs.prune_runs import prune_runs
+from routines_app.verbs.queue import Queue, QueuedRun, RunningRun, queue
 from routines_app.verbs.reading import LARGE_FIELDS, now, oldest_run_id, run_created_at
 from routines_app.verbs.release_lease import release_lease
 from routines_app.verbs.replan import replan_changed, replan_routine
 from routines_app.verbs.reset import reset_routine
 from routines_app.verbs.resume import resume_routine, slots_to_release
 from routines_app.verbs.run_now import retry_run, run_now
+from routines_app.verbs.run_stalest import run_stalest
 from routines_app.verbs.second_opinion import Disagreement, disagreements, second_opinion
 from routines_app.verbs.upcoming import fires_per_hour
 from routines_app.verbs.update import update_routine
@@ -89,6 +94,8 @@ __all__ = [
     "delete_routine",
     "find_routine",
     "pause_routine",
+    "pause_until",
+    "propose_factor",
     "propose_interval",
     "propose_next_time",
     "release_lease",
@@ -100,11 +107,13 @@ __all__ = [
 ]
 # Runs: asking for them, stopping them, and the run that a task's body is in.
 __all__ += ["CurrentRun", "abandon_run", "backfill", "cancel_run", "current_run"]
-__all__ += ["list_runs", "prune_runs", "retry_run", "run_now"]
+__all__ += ["clear_overrides", "list_runs", "prune_runs", "retry_run", "run_now", "run_stalest"]
 # Pools.
-__all__ += ["create_pool", "delete_pool", "is_pool_used", "list_pools", "pool_use", "update_pool"]
+__all__ += ["create_pool", "delete_pool", "is_pool_used", "list_pools", "pool_counts", "update_pool"]
 # Looking: what will fire, what is held, whether the ledger balances.
 __all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", "lease_of", "plan", "slots_to_release"]
+__all__ += ["Difference", "LeaseDecision", "LeasePlan", "Verdict", "plan_leases"]
+__all__ += ["Queue", "QueuedRun", "RunningRun", "queue"]
 # Schedules as values: what a trigger means, also one that is not saved.
 __all__ += ["CronFields", "CronTrigger", "ManualTrigger", "Slots", "Trigger"]
 __all__ += ["clock_changes", "count_between", "next_slot", "parse_cron", "slots_between", "split_cron"]
@@ -118,7 +127,7 @@ __all__ += ["doubt_about", "parse_duration", "read_json", "registered_tasks"]
 __all__ += ["LONGEST_ADDRESS", "LONGEST_FORM", "LONGEST_QUESTION", "LONGEST_SEARCH", "LONGEST_WORDS"]
 __all__ += ["SEARCH_WORDS", "longest_json"]
 # Querysets: what those need to know who read the ledger themselves.
-__all__ += ["LARGE_FIELDS", "ledger_alias", "now", "oldest_run_id", "run_created_at"]
+__all__ += ["LARGE_FIELDS", "ledger_alias", "now", "oldest_run_id", "readable", "run_created_at"]
 # Web requests: verbs that wait for nobody.
 __all__ += ["impatiently"]
 # Errors.

@@ -13,6 +13,7 @@ from typing import NamedTuple, assert_never
 from uuid import UUID
 
 from routines_app.core.holding import HELD_AS
+from routines_app.core.line import Place
 from routines_app.core.words import ConcurrencyPolicy, Reason
 
 LOOK_AGAIN = timedelta(seconds=1)  # at a run that waits for another; the end of that other run usually comes first
@@ -25,6 +26,8 @@ class Candidate:
     policy: ConcurrencyPolicy
     fresh: bool
     """It is being created now. Overlap is judged then; later it only waits."""
+    place: Place
+    """Where it stands among the routine's waiting runs; QUEUE asks for it."""
     eligible_at: datetime
     held: Reason | None = None
     """Why the routine's status holds it back (`core/holding.py`)."""
@@ -38,9 +41,14 @@ class ActiveRun:
     """Another run of the same routine that is PENDING or RUNNING."""
 
     id: UUID
+    place: Place
     running: bool
     sent: bool = False
     """It is PENDING and was let through: it is on its way to a worker, or queues for room in its pool."""
+    waits: bool = False
+    """It is held behind another run of the routine (`overlap`)."""
+    held: bool = False
+    """The routine's status holds it back: whoever that does not hold back need not wait for it."""
     newer: bool = False
     """It was created after the candidate."""
     stop_requested_at: datetime | None = None
@@ -84,7 +92,15 @@ class Replace:
     then: Publish | Hold
 
 
-Decision = Publish | Hold | Skip | Cancel | Replace
+@dataclass(frozen=True, slots=True)
+class Supersede:
+    """End these slots as SKIPPED, because the candidate stands for them; then do that with the candidate."""
+
+    waiting: tuple[UUID, ...]
+    then: Publish | Hold
+
+
+Decision = Publish | Hold | Skip | Cancel | Replace | Supersede
 
 
 class Standing(NamedTuple):
@@ -111,7 +127,13 @@ def _look_at(reason: Reason, eligible_at: datetime, now: datetime) -> datetime |
 
 def admit(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Decision:
     """What to do with `run` now; `active` are the routine's other active runs."""
-    return _judge_fresh(run, active, now) or _wait_for_time(run, now) or _wait_for_others(run, active, now) or _go(run)
+    return (
+        _judge_fresh(run, active, now)
+        or _wait_in_line(run, active)
+        or _wait_for_time(run, now)
+        or _wait_for_others(run, active, now)
+        or _go(run)
+    )
 
 
 def _judge_fresh(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Decision | None:
@@ -124,8 +146,20 @@ def _judge_fresh(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> 
             return Skip(Reason.OVERLAP)
         case ConcurrencyPolicy.REPLACE:
             return _take_their_place(run, active, now)
+        case ConcurrencyPolicy.QUEUE:
+            return _join_line(run, active, now)
         case _:
             assert_never(run.policy)
+
+
+def _join_line(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Decision:
+    """A new slot stands for the one that waits, and waits in its stead, or goes if that was all there was."""
+    passed = tuple(other.id for other in active if other.waits and other.place.is_slot) if run.place.is_slot else ()
+    if _is_behind(run, [other for other in active if other.id not in passed]):
+        then: Publish | Hold = Hold(Reason.OVERLAP)
+    else:
+        then = _wait_for_time(run, now) or _go(run)
+    return Supersede(passed, then) if passed else then
 
 
 def _take_their_place(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Replace | None:
@@ -136,6 +170,23 @@ def _take_their_place(run: Candidate, active: Sequence[ActiveRun], now: datetime
     if any(other.running for other in active):
         return Replace(stop=unasked, cancel=waiting, then=Hold(Reason.REPLACING))
     return Replace(cancel=waiting, then=_wait_for_time(run, now) or _go(run))
+
+
+def _wait_in_line(run: Candidate, active: Sequence[ActiveRun]) -> Hold | Skip | None:
+    """QUEUE: who is behind others waits for them before its own time, so that at most one slot is seen waiting."""
+    if run.policy is not ConcurrencyPolicy.QUEUE or run.held is not None or not _is_behind(run, active):
+        return None
+    # A pause, a hand-back or another policy may have left several: all of these but the newest are of no use.
+    is_superseded = run.place.is_slot and any(_is_unsent_slot(other) and other.place > run.place for other in active)
+    return Skip(Reason.SUPERSEDED) if is_superseded else Hold(Reason.OVERLAP)
+
+
+def _is_behind(run: Candidate, active: Sequence[ActiveRun]) -> bool:
+    return any(other.running or other.sent or (not other.held and other.place < run.place) for other in active)
+
+
+def _is_unsent_slot(other: ActiveRun) -> bool:
+    return other.place.is_slot and not (other.running or other.sent)
 
 
 def _wait_for_time(run: Candidate, now: datetime) -> Hold | None:
@@ -153,6 +204,8 @@ def _wait_for_others(run: Candidate, active: Sequence[ActiveRun], now: datetime)
             return Hold(Reason.OVERLAP) if any(other.running or other.sent for other in active) else None
         case ConcurrencyPolicy.REPLACE:
             return _replace_others(run, active, now)
+        case ConcurrencyPolicy.QUEUE:
+            return None  # it has waited in line, before its time
         case _:
             assert_never(run.policy)
 

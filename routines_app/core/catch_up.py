@@ -35,12 +35,9 @@ class CatchUp:
 
     @property
     def keep(self) -> int | None:
-        """How many missed slots may still run; None means all."""
-        match self.policy:
-            case CatchUpPolicy.SKIP:
-                return 0
-            case CatchUpPolicy.LAST:
-                return 1 if self.limit is None else min(1, self.limit)
+        """How many missed slots LAST and ALL may still run; None means all."""
+        if self.policy is CatchUpPolicy.LAST:
+            return 1 if self.limit is None else min(1, self.limit)
         return self.limit
 
 

@@ -1,6 +1,8 @@
 """Firing: everything that a claim decides about one due routine, before overlap is looked at.
 
 The slots that are due are accounted for (fired or skipped, each once), and the governor says when to look again.
+
+What is owed, and what became of it, is in `owed.py`; here it is decided when the slots come together with one-shots.
 """
 
 from __future__ import annotations
@@ -8,34 +10,28 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from routines_app.core.catch_up import Accounting, CatchUp, Fire, account
-from routines_app.core.governor import PlanState, effective_interval_ms, plan_next
-from routines_app.core.triggers import INSTANT, CronTrigger, IntervalTrigger, Span, Trigger, count_between
-from routines_app.core.words import BASELINES, Reason, Source
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
-    """A routine whose time has come: how it is planned, and what is planned."""
-
-    plan: PlanState
-    rule: CatchUp
-    last_slot: datetime
-    next_slot: datetime
-    source: Source
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
-    """Slots that end as one SKIPPED row."""
-
-    span: Span
-    reason: Reason
+from routines_app.core.catch_up import Fire, account
+from routines_app.core.governor import (
+    Plan,
+    baseline_of,
+    expired_hints,
+    hints_of,
+    plan_next,
+    without_hints,
+)
+from routines_app.core.owed import Accounted, Due, Skipped, accounted, one, owed, passed_over, past_the_pace
+from routines_app.core.triggers import (
+    INSTANT,
+    CronTrigger,
+    IntervalTrigger,
+    next_slot,
+)
+from routines_app.core.words import BASELINES, HintKind, Reason, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Firing:
-    """The decision. `last_slot`, `next_slot`, `next_run_at` and `source` are the routine's new state."""
+    """The decision. `last_slot`, `next_slot`, `next_run_at`, `source` and `clamps_from` are the routine's new state."""
 
     fire: tuple[Fire, ...]
     skipped: tuple[Skipped, ...]
@@ -43,106 +39,164 @@ class Firing:
     next_slot: datetime | None
     next_run_at: datetime | None
     source: Source
+    slot_source: Source | None = None
+    """Why `next_slot`: a catch-up that waits has another reason to look, or not to."""
+    clamps_from: datetime | None = None
     uses_up_oneshot: bool = False
+    expired: tuple[HintKind, ...] = ()
+    """Hints that are over and dropped."""
     sequential: bool = False
 
 
 def decide_firing(due: Due, now: datetime) -> Firing:
     """Account for what is due at `now`. Call it only when `due.next_slot <= now`."""
-    if due.source is Source.HINT_ONESHOT:
+    if due.source is Source.HINT_ONESHOT or _is_oneshot_put_off(due):
         return _fire_oneshot(due, now)
-    if isinstance(due.plan.trigger, CronTrigger) and due.source not in BASELINES:
-        return _fire_moved_cron(due, now)
-    return _fire_slots(due, _following_trigger(due, now), now)
-
-
-def _fire_oneshot(due: Due, now: datetime) -> Firing:
-    """A one-shot is an extra fire: the schedule goes on from the same anchor as if it had not been."""
-    fire = (Fire(slot=due.next_slot, missed=False),)
-    baseline = plan_next(replace(due.plan, hint_next_at=None), now, due.last_slot)
-    if baseline.next_run_at != due.next_slot:
-        return _planned(due, now, fire=fire, skipped=(), last_slot=due.last_slot)
-    # The schedule, or an interval that was hinted, has that very moment too: the one fire stands for both.
-    return _planned(due, now, fire=fire, skipped=_passed_over(due), last_slot=due.next_slot)
-
-
-def _passed_over(due: Due) -> tuple[Skipped, ...]:
-    """The cron's own slots before the moment that a hint or a clamp has chosen: nobody will fire them."""
-    if not isinstance(due.plan.trigger, CronTrigger):
-        return ()
-    passed = count_between(due.plan.trigger, due.last_slot, due.next_slot - INSTANT)
-    return () if passed is None else (Skipped(span=passed, reason=Reason.SUPERSEDED),)
-
-
-def _following_trigger(due: Due, now: datetime) -> Trigger:
-    """Where the slots after `next_slot` come from: the cron, or the interval that holds now, from that slot on."""
-    interval_ms = effective_interval_ms(due.plan, now)
-    if interval_ms is None or isinstance(due.plan.trigger, CronTrigger):
-        return due.plan.trigger
-    return IntervalTrigger(interval_ms=interval_ms, anchor=due.next_slot, end_at=due.plan.end_at)
-
-
-def _fire_slots(due: Due, trigger: Trigger, now: datetime) -> Firing:
-    accounting = account(trigger, first=due.next_slot, now=now, rule=due.rule)
-    skipped = _misfired(accounting)
-    last_slot = _last_accounted(accounting, due)
-    if accounting.sequential and accounting.next_slot is not None:
+    due = _on_its_grid(due)
+    accounting = account(owed(due), first=due.next_slot, now=now, rule=due.rule)
+    done = accounted(due, accounting, now)
+    goes_on = accounting.next_slot is not None and (due.source in BASELINES or accounting.next_slot <= now)
+    if accounting.sequential and goes_on:
         return Firing(
-            fire=accounting.fire,
-            skipped=skipped,
-            last_slot=last_slot,
+            fire=done.fire,
+            skipped=done.skipped,
+            last_slot=done.last_slot,
             next_slot=accounting.next_slot,
             next_run_at=None,
             source=Source.CATCHING_UP,
+            slot_source=baseline_of(due.plan.trigger),
+            clamps_from=_clamps_from(due, done),
             sequential=True,
         )
-    return _planned(due, now, fire=accounting.fire, skipped=skipped, last_slot=last_slot)
+    return _planned(due, now, done)
 
 
-def _fire_moved_cron(due: Due, now: datetime) -> Firing:
-    """A cron that a hint or a clamp has moved: one moment fires, and the cron's own slots around it are accounted for.
-
-    Moments that the hint or the clamp would have chosen since then were never planned: it restarts from now.
-    """
-    skipped = _passed_over(due)
-    boundary = now - timedelta(milliseconds=due.rule.grace_ms)
-    missed = due.next_slot < boundary
-    fire = () if missed and due.rule.keep == 0 else (Fire(slot=due.next_slot, missed=missed),)
-    if not fire:
-        one = Span(first=due.next_slot, last=due.next_slot, count=1)
-        skipped += (Skipped(span=one, reason=Reason.MISFIRE),)
-    last_slot = due.next_slot
-    late = count_between(due.plan.trigger, due.next_slot, boundary - INSTANT) if missed else None
-    if late is not None:
-        skipped += (Skipped(span=late, reason=Reason.MISFIRE),)
-        last_slot = late.last
-    return _planned(due, now, fire=fire, skipped=skipped, last_slot=last_slot)
+def decide_claim(due: Due, now: datetime) -> Firing:
+    """The same for a claim. Nobody looks again at a schedule that has ended: what a hint or a clamp goes past of a cron
+    until its end is settled now. Whoever leaves a plan for another must not: slots to come are the new one's."""
+    firing, end_at = decide_firing(due, now), due.plan.end_at
+    if firing.source is not Source.ENDED or end_at is None:
+        return firing
+    passed = passed_over(due.plan.trigger, firing.last_slot, end_at)
+    last = passed[-1].span.last if passed else firing.last_slot
+    return replace(firing, skipped=firing.skipped + passed, last_slot=last)
 
 
-def _misfired(accounting: Accounting) -> tuple[Skipped, ...]:
-    return () if accounting.skipped is None else (Skipped(span=accounting.skipped, reason=Reason.MISFIRE),)
+def _on_its_grid(due: Due) -> Due:
+    """An interval's own slot is on its grid, wherever plain SQL may have put it: later ones count from it."""
+    trigger = due.plan.trigger
+    if due.source is not Source.BASELINE_INTERVAL or not isinstance(trigger, IntervalTrigger):
+        return due
+    interval = timedelta(milliseconds=trigger.interval_ms)
+    anchor = due.next_slot - max(0, (due.next_slot - due.last_slot) // interval + 1) * interval
+    return replace(due, plan=replace(due.plan, trigger=replace(trigger, anchor=anchor)))
 
 
-def _last_accounted(accounting: Accounting, due: Due) -> datetime:
-    if accounting.fire:
-        return accounting.fire[-1].slot
-    return due.last_slot if accounting.skipped is None else accounting.skipped.last
-
-
-def _planned(
-    due: Due, now: datetime, *, fire: tuple[Fire, ...], skipped: tuple[Skipped, ...], last_slot: datetime
-) -> Firing:
-    """The governor's plan from `last_slot` on. A fire at or after a one-shot's moment has used it up."""
+def _is_oneshot_put_off(due: Due) -> bool:
+    """Whether the lower clamp made the moment for a one-shot, and the schedule has none there."""
     hinted = due.plan.hint_next_at
-    used_up = hinted is not None and bool(fire) and fire[-1].slot >= hinted
-    state = replace(due.plan, hint_next_at=None) if used_up else due.plan
-    plan = plan_next(state, now, last_slot)
+    if due.source is not Source.CLAMPED_MIN or hinted is None or hinted > due.next_slot:
+        return False
+    return _without_oneshot(due).next_run_at != due.next_slot
+
+
+def _without_oneshot(due: Due) -> Plan:
+    """As of the moment before: what would have been planned for the one-shot's own moment."""
+    return plan_next(without_hints(due.plan, (HintKind.NEXT,)), due.next_slot - INSTANT, due.last_slot)
+
+
+def _fire_oneshot(due: Due, now: datetime) -> Firing:
+    """A one-shot is an extra fire: the schedule goes on from the same anchor as if it had not been.
+
+    Unless the schedule, or an interval that was hinted, has that very moment too, or it is a slot of the cron that a
+    hinted pace goes past: then the one row stands for both. A later row for what was gone past could not leave it out.
+    """
+    scheduled = _without_oneshot(due)
+    expires_at = due.plan.hint_next_expires_at
+    over = expires_at is None or expires_at <= now  # without its hint: whoever took that away took its moment back
+    if over and scheduled.next_run_at == due.next_slot:
+        plan = without_hints(due.plan, (HintKind.NEXT,))
+        alone = decide_firing(replace(due, plan=plan, source=scheduled.source), now)
+        return alone if expires_at is None else replace(alone, expired=(*alone.expired, HintKind.NEXT))
+    if over:
+        return _refuse_oneshot(due, now, Reason.EXPIRED)
+    fire = (Fire(slot=due.next_slot, missed=False),)
+    if scheduled.next_run_at != due.next_slot and not _is_own_slot(due):
+        return _planned(due, now, Accounted(fire=fire, skipped=(), last_slot=due.last_slot))
+    passed = passed_over(due.plan.trigger, due.last_slot, due.next_slot - INSTANT)
+    return _planned(due, now, Accounted(fire=fire, skipped=passed, last_slot=due.next_slot))
+
+
+def _refuse_oneshot(due: Due, now: datetime, reason: Reason) -> Firing:
+    """It is due and does not fire; the schedule goes on."""
+    refused = (Skipped(span=one(due.next_slot), reason=reason),)
+    if not _is_own_slot(due):
+        return _planned(due, now, Accounted(fire=(), skipped=refused, last_slot=due.last_slot))
+    passed = passed_over(due.plan.trigger, due.last_slot, due.next_slot - INSTANT)
+    return _planned(due, now, Accounted(fire=(), skipped=(*refused, *passed), last_slot=due.next_slot))
+
+
+def _is_own_slot(due: Due) -> bool:
+    """Whether it is a slot of the cron that is not accounted for."""
+    trigger = due.plan.trigger
+    own = isinstance(trigger, CronTrigger) and next_slot(trigger, due.next_slot - INSTANT) == due.next_slot
+    return own and due.next_slot > due.last_slot
+
+
+def withdraw_oneshot(due: Due, now: datetime, reason: Reason) -> Firing:
+    """The planned one-shot is due and will not fire, for that reason; the plan goes on without it.
+
+    Where the schedule has that very moment too, the slot stays planned as the schedule's own.
+    """
+    due = replace(due, plan=without_hints(due.plan, (HintKind.NEXT,)))
+    scheduled = plan_next(due.plan, due.next_slot - INSTANT, due.last_slot)
+    if scheduled.next_run_at == due.next_slot:
+        return Firing(
+            fire=(),
+            skipped=(),
+            last_slot=due.last_slot,
+            next_slot=due.next_slot,
+            next_run_at=due.next_slot,
+            source=scheduled.source,
+            slot_source=scheduled.source,
+            clamps_from=due.plan.clamps_from,
+        )
+    return _refuse_oneshot(due, now, reason)
+
+
+def _clamps_from(due: Due, done: Accounted) -> datetime | None:
+    """The last scheduled slot that has a row, whatever became of it; those that were passed over are none."""
+    scheduled = [fire.slot for fire in done.fire]
+    scheduled += [each.span.last for each in done.skipped if each.reason is Reason.MISFIRE]
+    if due.plan.clamps_from is not None:
+        scheduled.append(due.plan.clamps_from)
+    return max(scheduled, default=None)
+
+
+def _planned(due: Due, now: datetime, done: Accounted) -> Firing:
+    """The governor's plan from there on, without the hints that are used up or over.
+
+    A fire at or after a one-shot's moment has used it up. What a hint that is over went past is settled now: without
+    the hint nobody would know that these slots are not owed.
+    """
+    hinted, expired = due.plan.hint_next_at, expired_hints(due.plan, now)
+    served = hinted is not None and any(fire.slot >= hinted for fire in done.fire)
+    used_up = served and HintKind.NEXT not in expired
+    done = past_the_pace(due.plan, done, now)
+    state = without_hints(due.plan, (*expired, *([HintKind.NEXT] if used_up else [])))
+    clamps_from = _clamps_from(due, done)
+    plan = plan_next(replace(state, clamps_from=clamps_from), now, done.last_slot)
+    if plan.next_run_at is None:  # nobody will look again, so nothing comes of the others any more
+        expired += hints_of(state)
     return Firing(
-        fire=fire,
-        skipped=skipped,
-        last_slot=last_slot,
+        fire=done.fire,
+        skipped=done.skipped,
+        last_slot=done.last_slot,
         next_slot=plan.next_run_at,
         next_run_at=plan.next_run_at,
         source=plan.source,
+        slot_source=None if plan.next_run_at is None else plan.source,
+        clamps_from=clamps_from,
         uses_up_oneshot=used_up,
+        expired=expired,
     )

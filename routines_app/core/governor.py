@@ -1,32 +1,33 @@
 """The governor: when a beat must look at a routine again, and why then.
 
-Baseline, then hints, then clamps, then the schedule's bounds; a status that is not ACTIVE decides alone. A
-baseline may lie in the past: the caller accounts for missed slots before it moves on, so nothing that the
-governor moves is lost from the ledger.
+Baseline, then hints about the pace, then a one-shot, then clamps, then the schedule's bounds; a status that is not
+ACTIVE decides alone. A baseline may lie in the past: the caller accounts for missed slots before it moves on, so
+nothing that the governor moves is lost from the ledger.
+
+* The baseline is the trigger's own: the next slot of the cron, or of the interval's grid, which nothing moves.
+* A hint about the pace (`pace.py`) replaces it until the hint expires. No hinted moment is later than that: where the
+  next one would be, the plan is the first baseline slot after the expiry. So a hint that has expired and is still
+  there decides nothing any more, and the slots of its life are not owed.
+* A one-shot competes with what the pace says; the earlier one wins. One that is too close to the last slot is served
+  by the next that is not; where that comes after its expiry, it is moved as little as the clamp asks for.
+* Clamps are distances between scheduled slots. They count from `clamps_from`, the last one that has a row. The lower
+  one takes the first baseline slot that is far enough away, so that the grid stays; a hinted pace is held to it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, NamedTuple
 
-from routines_app.core.triggers import (
-    INSTANT,
-    CronTrigger,
-    IntervalTrigger,
-    ManualTrigger,
-    Trigger,
-    next_slot,
-)
-from routines_app.core.words import RoutineStatus, Source
-
-MAX_DOUBLINGS = 5  # a failing interval routine slows down to at most 32 times its interval
+from routines_app.core.pace import Pace, backed_off, later, pace_of
+from routines_app.core.triggers import INSTANT, CronTrigger, ManualTrigger, Trigger, next_slot
+from routines_app.core.words import HintKind, RoutineStatus, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanState:
-    """What the plan depends on, besides the time and the anchor."""
+    """What the plan depends on, besides the time and the anchor. A hint has a value and an expiry, or neither."""
 
     trigger: Trigger
     status: RoutineStatus = RoutineStatus.ACTIVE
@@ -34,9 +35,14 @@ class PlanState:
     failure_count: int = 0
     min_interval_ms: int | None = None
     max_interval_ms: int | None = None
+    clamps_from: datetime | None = None
+    """The last scheduled slot that has a row; without one there is nothing to keep a distance from."""
     hint_interval_ms: int | None = None
+    hint_interval_expires_at: datetime | None = None
     hint_next_at: datetime | None = None
-    hint_expires_at: datetime | None = None
+    hint_next_expires_at: datetime | None = None
+    hint_factor: float | None = None
+    hint_factor_expires_at: datetime | None = None
 
     @property
     def start_at(self) -> datetime | None:
@@ -46,10 +52,30 @@ class PlanState:
     def end_at(self) -> datetime | None:
         return None if isinstance(self.trigger, ManualTrigger) else self.trigger.end_at
 
+    @property
+    def earliest(self) -> datetime | None:
+        """How close to the last slot the next one may be."""
+        if self.clamps_from is None or self.min_interval_ms is None:
+            return None
+        return later(self.clamps_from, self.min_interval_ms)
+
+
+HINT_FIELDS = {
+    HintKind.INTERVAL: ("hint_interval_ms", "hint_interval_expires_at"),
+    HintKind.NEXT: ("hint_next_at", "hint_next_expires_at"),
+    HintKind.FACTOR: ("hint_factor", "hint_factor_expires_at"),
+}
+"""By kind: its value and its expiry in `PlanState`."""
+
 
 class Plan(NamedTuple):
     next_run_at: datetime | None
     source: Source
+
+    @property
+    def slot_source(self) -> str:
+        """Why that slot, for a routine that is ACTIVE; nothing where there is none."""
+        return "" if self.next_run_at is None else self.source.value
 
 
 def plan_next(state: PlanState, now: datetime, anchor: datetime) -> Plan:
@@ -61,91 +87,114 @@ def plan_next(state: PlanState, now: datetime, anchor: datetime) -> Plan:
             return Plan(None, Source.PARKED)
         case RoutineStatus.PAUSED:
             return Plan(state.paused_until, Source.PAUSED)
-    chosen = _chosen(state, now, anchor)
-    return _bounded(state, _clamped(state, chosen, now, anchor))
+    plan = _with_oneshot(state, _paced(state, now, anchor), now)
+    return _bounded(state, _not_too_late(state, plan, now))
 
 
-def effective_interval_ms(state: PlanState, now: datetime) -> int | None:
-    """The interval that holds now, with hint, back-off and clamps; None when slots follow no interval."""
-    if _hinted(state, now) and state.hint_interval_ms is not None:
-        interval = state.hint_interval_ms
-    elif isinstance(state.trigger, IntervalTrigger):
-        interval = _backed_off_ms(state.trigger, state.failure_count)
-    else:
-        return None
-    if state.max_interval_ms is not None:
-        interval = min(interval, state.max_interval_ms)
-    return max(interval, state.min_interval_ms or 0)
+def expired_hints(state: PlanState, now: datetime) -> tuple[HintKind, ...]:
+    """The hints that are over: whoever plans drops them."""
+    found = {
+        HintKind.INTERVAL: state.hint_interval_expires_at,
+        HintKind.NEXT: state.hint_next_expires_at,
+        HintKind.FACTOR: state.hint_factor_expires_at,
+    }
+    return tuple(kind for kind, expires_at in found.items() if expires_at is not None and expires_at <= now)
 
 
-def _chosen(state: PlanState, now: datetime, anchor: datetime) -> Plan:
-    """Baseline and fresh hints, the earliest of those that compete."""
-    plan = _baseline(state, anchor)
-    if not _hinted(state, now):
+def pace_hint(state: PlanState) -> Pace | None:
+    """What the hints about the pace come to together, expired or not; None when there are none."""
+    return pace_of(
+        state.trigger,
+        state.failure_count,
+        interval_ms=state.hint_interval_ms,
+        interval_expires_at=state.hint_interval_expires_at,
+        factor=state.hint_factor,
+        factor_expires_at=state.hint_factor_expires_at,
+    )
+
+
+def hints_of(state: PlanState) -> tuple[HintKind, ...]:
+    """The hints that there are, expired or not."""
+    return tuple(kind for kind, (value, _) in HINT_FIELDS.items() if getattr(state, value) is not None)
+
+
+def baseline_of(trigger: Trigger) -> Source:
+    """The source of the trigger's own slots, if it has any."""
+    return Source.BASELINE_CRON if isinstance(trigger, CronTrigger) else Source.BASELINE_INTERVAL
+
+
+def restarts(state: PlanState, now: datetime, anchor: datetime) -> bool:
+    """Whether a hinted pace that is in force counts from now: from the anchor, its next moment would have passed."""
+    pace = pace_hint(state)
+    at = None if pace is None or pace.expires_at <= now else pace.next_after(anchor)
+    return at is not None and at <= now
+
+
+def without_hints(state: PlanState, kinds: tuple[HintKind, ...]) -> PlanState:
+    """The state as it is when these hints are dropped."""
+    columns: dict[str, Any] = {column: None for kind in kinds for column in HINT_FIELDS[kind]}
+    return replace(state, **columns) if columns else state
+
+
+def _paced(state: PlanState, since: datetime, anchor: datetime, *, after: datetime | None = None) -> Plan:
+    """Baseline, or the hinted pace while it lasts. `after`: only moments later than that, where a hint has ended."""
+    pace = pace_hint(state)
+    if pace is None:
+        return _baseline(state, anchor, after)
+    at, source = pace.next_after(anchor), pace.source
+    if at is not None and at <= since:  # a pace makes no backlog: it restarts
+        at = pace.next_after(since)
+    if at is not None and state.earliest is not None and at < state.earliest:
+        at, source = pace.not_before(state.earliest), Source.CLAMPED_MIN
+    if at is not None and at <= pace.expires_at:
+        return Plan(at, source)
+    ended = expired_hints(replace(state, hint_next_expires_at=None), pace.expires_at)
+    return _paced(without_hints(state, ended), max(since, pace.expires_at), anchor, after=pace.expires_at)
+
+
+def _baseline(state: PlanState, anchor: datetime, after: datetime | None) -> Plan:
+    trigger = state.trigger
+    if isinstance(trigger, ManualTrigger):
+        return Plan(None, Source.MANUAL)
+    paced = trigger if isinstance(trigger, CronTrigger) else backed_off(trigger, state.failure_count, anchor)
+    at = next_slot(paced, anchor if after is None else max(anchor, after))
+    if at is not None and state.earliest is not None and at < state.earliest:
+        return Plan(next_slot(trigger, state.earliest - INSTANT), Source.CLAMPED_MIN)
+    return Plan(at, baseline_of(trigger))
+
+
+def _with_oneshot(state: PlanState, plan: Plan, now: datetime) -> Plan:
+    at, expires_at = state.hint_next_at, state.hint_next_expires_at
+    if at is None or expires_at is None or expires_at <= max(now, at):
         return plan
-    if state.hint_interval_ms is not None:
-        plan = Plan(max(now, _later(anchor, state.hint_interval_ms)), Source.HINT_INTERVAL)
-    if state.hint_next_at is not None:
-        once = max(now, state.hint_next_at)
-        # On a tie the hint wins, so that whoever fires it sees that it is used up.
-        if plan.next_run_at is None or once <= plan.next_run_at:
-            return Plan(once, Source.HINT_ONESHOT)
-    return plan
-
-
-def _baseline(state: PlanState, anchor: datetime) -> Plan:
-    match state.trigger:
-        case ManualTrigger():
-            return Plan(None, Source.MANUAL)
-        case CronTrigger() as cron:
-            return Plan(next_slot(cron, anchor), Source.BASELINE_CRON)
-        case interval:
-            if _before_start(state, anchor):
-                return Plan(_first_slot(state), Source.BASELINE_INTERVAL)
-            backed_off = _backed_off_ms(interval, state.failure_count)
-            return Plan(_later(anchor, backed_off), Source.BASELINE_INTERVAL)
-
-
-def _clamped(state: PlanState, plan: Plan, now: datetime, anchor: datetime) -> Plan:
-    at = plan.next_run_at
-    if at is None or _before_start(state, anchor):  # clamps are distances between slots, and there is none yet
+    at, source = max(now, at), Source.HINT_ONESHOT
+    if state.clamps_from is not None:  # a slot that has its row is not planned again
+        at = max(at, state.clamps_from + INSTANT)
+    if state.earliest is not None and at < state.earliest:
+        # Too close: the first slot that is far enough away serves for it, if in time. Else the clamp makes one.
+        if plan.next_run_at is not None and plan.next_run_at <= expires_at:
+            return plan
+        at, source = state.earliest, Source.CLAMPED_MIN
+    if at > expires_at:
         return plan
-    if state.min_interval_ms is not None and at < (low := _later(anchor, state.min_interval_ms)):
-        return Plan(low, Source.CLAMPED_MIN)
-    # The upper clamp brings a time forward, at most to now: a slot that is already due stays what it is.
-    if state.max_interval_ms is not None and at > (high := max(now, _later(anchor, state.max_interval_ms))):
-        return Plan(high, Source.CLAMPED_MAX)
-    return plan
+    # On a tie the hint wins, so that whoever fires it sees that it is used up.
+    return Plan(at, source) if plan.next_run_at is None or at <= plan.next_run_at else plan
+
+
+def _not_too_late(state: PlanState, plan: Plan, now: datetime) -> Plan:
+    """The upper clamp brings a time forward, at most to now: a slot that is already due stays what it is."""
+    if plan.next_run_at is None or state.max_interval_ms is None or state.clamps_from is None:
+        return plan
+    high = max(now, later(state.clamps_from, state.max_interval_ms))
+    return Plan(high, Source.CLAMPED_MAX) if plan.next_run_at > high else plan
 
 
 def _bounded(state: PlanState, plan: Plan) -> Plan:
     at = plan.next_run_at
     if at is not None and state.start_at is not None and at < state.start_at:
-        baseline = Source.BASELINE_CRON if isinstance(state.trigger, CronTrigger) else Source.BASELINE_INTERVAL
-        plan = Plan(_first_slot(state), baseline)
+        plan = Plan(next_slot(state.trigger, state.start_at - INSTANT), baseline_of(state.trigger))
     if plan.source is Source.MANUAL:
         return plan
     if plan.next_run_at is None or (state.end_at is not None and plan.next_run_at > state.end_at):
         return Plan(None, Source.ENDED)
     return plan
-
-
-def _hinted(state: PlanState, now: datetime) -> bool:
-    return state.hint_expires_at is None or state.hint_expires_at > now
-
-
-def _before_start(state: PlanState, anchor: datetime) -> bool:
-    return state.start_at is not None and anchor < state.start_at
-
-
-def _first_slot(state: PlanState) -> datetime | None:
-    return None if state.start_at is None else next_slot(state.trigger, state.start_at - INSTANT)
-
-
-def _backed_off_ms(trigger: IntervalTrigger, failure_count: int) -> int:
-    doublings = max(0, min(failure_count, MAX_DOUBLINGS))
-    return int(trigger.interval_ms * 2**doublings)
-
-
-def _later(moment: datetime, ms: int) -> datetime:
-    return moment + timedelta(milliseconds=ms)

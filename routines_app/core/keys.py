@@ -24,8 +24,18 @@ def finer_slot_key(routine_id: object, slot: datetime, attempt: int) -> str:
 
 
 def manual_key(routine_id: object, token: object, attempt: int) -> str:
-    """The key of an attempt at a manual request; `token` is the caller's key or a random one."""
+    """The key of an attempt at a manual request; `token` is the caller's key."""
     return f"m:{routine_id}:{token}:{attempt}"
+
+
+def unkeyed_prefix(routine_id: object) -> str:
+    """How the keys of a routine's manual requests begin whose caller gave none: so these are told apart."""
+    return f"m::{routine_id}:"
+
+
+def unkeyed_key(routine_id: object, token: object, attempt: int) -> str:
+    """The key of an attempt at a manual request without a key of the caller's; `token` is a random one."""
+    return f"{unkeyed_prefix(routine_id)}{token}:{attempt}"
 
 
 def backfill_key(batch: object, routine_id: object, slot: datetime, attempt: int) -> str:

@@ -36,9 +36,10 @@ class ConcurrencyPolicy(StrEnum):
     ALLOW = "ALLOW"
     FORBID = "FORBID"
     REPLACE = "REPLACE"
+    QUEUE = "QUEUE"
 
 
-EXCLUSIVE = frozenset({ConcurrencyPolicy.FORBID, ConcurrencyPolicy.REPLACE})
+EXCLUSIVE = frozenset({ConcurrencyPolicy.FORBID, ConcurrencyPolicy.REPLACE, ConcurrencyPolicy.QUEUE})
 
 
 def is_exclusive(policy: str) -> bool:
@@ -72,6 +73,14 @@ class RunTrigger(StrEnum):
     BACKFILL = "backfill"
 
 
+class HintKind(StrEnum):
+    """What a hint changes. A routine has at most one of each kind; a new one replaces the old one of its kind."""
+
+    INTERVAL = "interval"
+    NEXT = "next"
+    FACTOR = "factor"
+
+
 class Source(StrEnum):
     """Why the next time was chosen."""
 
@@ -79,6 +88,7 @@ class Source(StrEnum):
     BASELINE_INTERVAL = "baseline-interval"
     HINT_INTERVAL = "hint-interval"
     HINT_ONESHOT = "hint-oneshot"
+    HINT_FACTOR = "hint-factor"
     CLAMPED_MIN = "clamped-min"
     CLAMPED_MAX = "clamped-max"
     PAUSED = "paused"
@@ -104,7 +114,10 @@ BASELINES = frozenset(source for source in BASELINE.values() if source is not No
 ASLEEP = frozenset({Source.MANUAL, Source.ENDED, Source.ARCHIVED, Source.PARKED, Source.CATCHING_UP})
 
 # Sources of a moment that a hint chose.
-HINTED = frozenset({Source.HINT_ONESHOT, Source.HINT_INTERVAL})
+HINTED = frozenset({Source.HINT_ONESHOT, Source.HINT_INTERVAL, Source.HINT_FACTOR})
+
+# Sources of a slot; the others say only why a beat does not look, or looks for another reason.
+SLOT_SOURCES = BASELINES | HINTED | {Source.CLAMPED_MIN, Source.CLAMPED_MAX}
 
 
 class Reason(StrEnum):

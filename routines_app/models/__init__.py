@@ -9,11 +9,13 @@ from routines_app.models.routine import DECLARED_IN_DATABASE, Routine
 from routines_app.models.run import RoutineRun, new_run_id
 from routines_app.models.run_log import RunLog
 from routines_app.models.schedule_change import ChangeKind, ScheduleChange
-from routines_app.models.state import RoutineState
+from routines_app.models.state import HINT_COLUMNS, Hint, RoutineState, no_hint
 
 __all__ = [
     "DECLARED_IN_DATABASE",
+    "HINT_COLUMNS",
     "ChangeKind",
+    "Hint",
     "Node",
     "Pool",
     "Role",
@@ -23,4 +25,5 @@ __all__ = [
     "RunLog",
     "ScheduleChange",
     "new_run_id",
+    "no_hint",
 ]

@@ -14,10 +14,23 @@ class Pool(models.Model):
         validators=[MinValueValidator(1)], help_text="At most this many runs of the pool are in flight together."
     )
 
+    # True or NULL: a plain unique index then says on every database that there is one default pool at most.
+    is_default = models.BooleanField(
+        null=True, blank=True, unique=True, help_text="Routines that name no pool belong to this one."
+    )
+
+    # How many of its runs were let through and have not ended, and how many were not: given by `service.list_pools`.
+    in_flight: int
+    waiting: int
+
     class Meta:
         ordering = ["name"]
         constraints = [
             models.CheckConstraint(condition=models.Q(max_concurrent__gte=1), name="pool_has_room_for_one"),
+            models.CheckConstraint(
+                condition=models.Q(is_default__isnull=True) | models.Q(is_default=True),
+                name="pool_is_default_or_says_nothing",
+            ),
         ]
 
     def __str__(self) -> str:

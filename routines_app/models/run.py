@@ -90,6 +90,9 @@ class RoutineRun(models.Model):
         null=True, help_text="When a beat tells of its end; NULL: it was told, or nobody listens."
     )
     requested_by = models.CharField(max_length=255, blank=True, default="", db_default="")
+    requested_at = models.DateTimeField(
+        null=True, help_text="When somebody asked for it by hand: its place in the queue, which its retries keep."
+    )
     stop_requested_at = models.DateTimeField(null=True)
     stop_reason = models.CharField(max_length=24, blank=True, default="", db_default="")
 

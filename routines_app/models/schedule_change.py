@@ -21,6 +21,7 @@ class ChangeKind(StrEnum):
     RESET = "reset"
     HINTED = "hinted"
     HINTS_CLEARED = "hints_cleared"
+    HINT_EXPIRED = "hint_expired"
     REPLANNED = "replanned"
     LEASE_RELEASED = "lease_released"
     DELETED = "deleted"

@@ -27,8 +27,8 @@ READ_AT_ONCE = 100  # routines that one statement asks for
 # A row is written after its slots, so the ids of what is asked for begin with the window; machines' clocks differ.
 IDS_EARLIER = timedelta(days=1)
 
-# Changes that leave the plan where it is, and do not even say where that is.
-_UNPLANNED = frozenset({ChangeKind.LEASE_RELEASED, ChangeKind.DELETED})
+# Changes that leave the plan where it is, and do not even say where that is; or follow from one that is told besides.
+_UNPLANNED = frozenset({ChangeKind.LEASE_RELEASED, ChangeKind.DELETED, ChangeKind.HINT_EXPIRED})
 _RELEASES = frozenset({ChangeKind.RESUMED, ChangeKind.RESET})
 
 
@@ -40,6 +40,7 @@ class Row(NamedTuple):
     status: str
     reason: str
     trigger: str
+    requested_at: datetime | None
     source: str
     attempt: int
     pool_id: int | None

@@ -10,13 +10,15 @@ from typing import Any
 
 from routines_app.core.errors import RoutineError
 from routines_app.core.triggers import CronTrigger, slots_between
-from routines_app.core.words import BASELINES, RunStatus, Source, TriggerKind
-from routines_app.models import ChangeKind
+from routines_app.core.words import BASELINES, HintKind, RunStatus, Source, TriggerKind
+from routines_app.models import ChangeKind, RoutineState
 from routines_app.verbs.audit_reading import Change, Row, Story
 from routines_app.verbs.audit_thread import MOVED, Thread
 
 FIELDS = ("trigger_kind", "cron", "timezone", "start_at", "end_at")
 MOST_SLOTS = 200_000  # of one schedule: a day of seconds fits twice
+
+NO_ROW = "should have fired and has no row"
 
 _ACCOUNTED = BASELINES | {Source.ENDED, Source.ARCHIVED, Source.MANUAL}
 
@@ -55,7 +57,12 @@ def check_coverage(story: Story, thread: Thread) -> Coverage:
             found.unjudged.append((slots.slots[-1], segment.until))
             segment = replace(segment, until=slots.slots[-1])
         rows = [row for row in story.rows if segment.after < row.last and row.scheduled_for <= segment.until]
-        found.wrong += _compare(slots.slots, rows, segment)
+        held = _held_by_a_hint(story)
+        found.wrong += [
+            (slot, what)
+            for slot, what in _compare(slots.slots, rows, segment)
+            if what is not NO_ROW or not held[0] < slot <= held[1]
+        ]
     return found
 
 
@@ -73,7 +80,7 @@ def _compare(slots: Sequence[datetime], rows: Sequence[Row], segment: Segment) -
     for slot, times in zip(slots, spanned, strict=True):
         single = singles.get(slot)
         if times == 0 and single is None:
-            yield slot, "should have fired and has no row"
+            yield slot, NO_ROW
         elif times and single is not None and not (_is_moved(single) and single.status != RunStatus.SKIPPED):
             yield slot, "is accounted for in a row of its own and in a span"
         elif times > 1:
@@ -118,9 +125,23 @@ def _segments(story: Story, thread: Thread) -> list[Segment]:
 def _accounted_until(story: Story) -> datetime:
     """What a pause, a catch-up, a hint or a clamp holds up comes into the ledger with the next claim."""
     state = story.routine.state
-    if state.next_source in _ACCOUNTED and not story.is_archived_unsaid:
+    paced = any(end > story.until for end in _pace_ends(state))
+    if state.next_source in _ACCOUNTED and not paced and not story.is_archived_unsaid:
         return story.until
     return state.last_slot or story.since
+
+
+def _held_by_a_hint(story: Story) -> tuple[datetime, datetime]:
+    """After which slot and until when a pace that is over has held slots up, which the next claim writes down; where
+    none will come, they are in the ledger."""
+    state = story.routine.state
+    reached = state.last_slot or story.since
+    return reached, max(_pace_ends(state), default=reached) if state.next_source in BASELINES else reached
+
+
+def _pace_ends(state: RoutineState) -> list[datetime]:
+    """When the hints about the pace end, or have ended, that are stored."""
+    return [hint.expires_at for kind in (HintKind.INTERVAL, HintKind.FACTOR) if (hint := state.hint(kind))]
 
 
 def _replaced(change: Change) -> dict[str, Any] | None:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 
-from routines_app.core.words import Reason, RunStatus, Source
+from routines_app.core.words import HINTED, Reason, RunStatus, Source
 from routines_app.verbs.audit_reading import Change, Row, Story
 
 # Moments that are none of the schedule's own: a hint or a clamp chose them.
-MOVED = frozenset({Source.HINT_ONESHOT, Source.HINT_INTERVAL, Source.CLAMPED_MIN, Source.CLAMPED_MAX})
+MOVED = HINTED | {Source.CLAMPED_MIN, Source.CLAMPED_MAX}
 
 
 @dataclass(kw_only=True)

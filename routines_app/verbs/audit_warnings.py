@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from routines_app.core.holding import held_as
 from routines_app.core.keys import EPOCH
-from routines_app.core.words import CatchUpPolicy, Reason, RunStatus, RunTrigger, is_exclusive
+from routines_app.core.words import CatchUpPolicy, ConcurrencyPolicy, Reason, RunStatus, RunTrigger, is_exclusive
 from routines_app.models import Node, Role
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs.audit_reading import Row, Story
@@ -161,19 +161,24 @@ def _older_than(grace: timedelta, run: Row) -> tuple[datetime, int]:
 
 
 def _due_at(story: Story, run: Row) -> datetime:
-    """When it should have started: waiting for room in its pool, or for somebody to end a pause, is not being late."""
+    """When it should have started: to wait for room, for its turn (QUEUE) or for the end of a pause is not late."""
     due = run.eligible_at
     if run.is_scheduled:  # being handed back makes it eligible later, and no less late
         due = min(due, run.scheduled_for + timedelta(milliseconds=story.routine.jitter_ms or 0))
-    if run.pool_id is not None and run.admitted_at is not None:
+    if _is_let_through(story, run) and run.admitted_at is not None:
         due = max(due, run.admitted_at)
     until = run.started_at or story.now
     return max([due, *(at for at in story.releases if due < at <= until)])
 
 
+def _is_let_through(story: Story, run: Row) -> bool:
+    """Whether it had others to wait for: those of its pool, or of its routine's line."""
+    return run.pool_id is not None or story.routine.concurrency_policy == ConcurrencyPolicy.QUEUE
+
+
 def _is_held(story: Story, run: Row) -> bool:
-    queues = run.pool_id is not None and run.admitted_at is None
-    return queues or held_as(story.routine.status, run.trigger) is not None
+    queues = _is_let_through(story, run) and run.admitted_at is None
+    return queues or held_as(story.routine.status, run.requested_at) is not None
 
 
 def _overlaps(story: Story) -> Iterator[tuple[datetime, float]]:

@@ -12,6 +12,7 @@ from routines_app.core.triggers import INSTANT, IntervalTrigger, ManualTrigger, 
 from routines_app.core.words import ConcurrencyPolicy, RunTrigger
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.default_pool import pool_of
 from routines_app.protocol.plan.planning import trigger_of
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.checking.rules import moment
@@ -23,7 +24,7 @@ MAX_SLOTS = 1_000  # one batch, written in about a second; more is asked for in 
 def backfill(routine: RoutineRef, start: datetime, end: datetime, *, actor: str = "") -> list[RoutineRun]:
     """Make a run for each slot from `start` to `end`, both included, whether or not the slot has one already.
 
-    The runs go out like any others: FORBID takes them one at a time, a pool holds what it has no room for.
+    The runs go out like any others: FORBID and QUEUE take them one at a time, a pool holds what it has no room for.
     """
     start, end = moment("start", start), moment("end", end)
     if end < start:
@@ -32,7 +33,8 @@ def backfill(routine: RoutineRef, start: datetime, end: datetime, *, actor: str 
         _refuse(edit, end)
         slots = _slots(edit, start, end)
         batch = secrets.token_hex(6)
-        runs = [_run(edit, slot, batch) for slot in slots]
+        pool_id = pool_of(edit.routine)
+        runs = [_run(edit, slot, batch, pool_id) for slot in slots]
         return RoutineRun.objects.using(ledger_alias()).bulk_create(runs)
 
 
@@ -62,12 +64,12 @@ def _from(trigger: Trigger, start: datetime) -> Trigger:
     return replace(trigger, anchor=trigger.anchor - (trigger.anchor - start) // interval * interval)
 
 
-def _run(edit: Edit, slot: datetime, batch: str) -> RoutineRun:
+def _run(edit: Edit, slot: datetime, batch: str, pool_id: int | None) -> RoutineRun:
     routine = edit.routine
     return RoutineRun.of(
         routine,
         trigger=RunTrigger.BACKFILL,
-        pool_id=routine.pool_id,
+        pool_id=pool_id,
         scheduled_for=slot,
         eligible_at=edit.now,
         publish_after=edit.now,

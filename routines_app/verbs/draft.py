@@ -10,7 +10,7 @@ from routines_app.core.words import TriggerKind
 from routines_app.models import Routine, RoutineState
 from routines_app.protocol.plan import planning
 from routines_app.protocol.plan.leaving import last_left_behind
-from routines_app.verbs.update import kept_last_slot
+from routines_app.verbs.update import GRID_FIELDS, counted_from
 
 
 def stored_trigger(routine: Routine) -> Trigger:
@@ -46,6 +46,7 @@ def _state_after(draft: Routine, saved: Routine, now: datetime) -> RoutineState:
         getattr(draft, field) == getattr(saved, field) for field in ("interval_ms", "start_at", "end_at", "timezone")
     )
     if draft.trigger_kind == TriggerKind.INTERVAL and not as_saved:
-        last_slot = last_left_behind(saved, saved.state, now)
-        state.last_slot = kept_last_slot(draft.trigger_kind, draft.start_at, last_slot)
+        state.last_slot = last_left_behind(saved, saved.state, now)
+        moved = any(getattr(draft, field) != getattr(saved, field) for field in GRID_FIELDS)
+        state.last_slot, state.grid_from = counted_from(draft, state, moved=moved)
     return state

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from django.db.models import Count
+from typing import NamedTuple
+
+from django.db.models import Count, Q
 
 from routines_app.core.transitions import ACTIVE
+from routines_app.core.words import RunStatus
 from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs.checking.rules import Integer
@@ -12,14 +15,39 @@ from routines_app.verbs.checking.rules import Integer
 LIMIT = Integer(least=1, most=10_000)
 
 
+class PoolCounts(NamedTuple):
+    """A pool's active runs."""
+
+    in_flight: int
+    """Let through and not ended."""
+    waiting: int
+    """Not let through yet, whatever holds them."""
+    pending: int
+    """Not begun, let through or not."""
+
+
 def list_pools(limit: int = 100) -> list[Pool]:
-    """The pools by name."""
-    return list(Pool.objects.using(ledger_alias()).order_by("name")[: LIMIT("limit", limit)])
+    """The pools by name, each with its use: how many of its runs are `in_flight`, how many `waiting`."""
+    pools = list(Pool.objects.using(ledger_alias()).order_by("name")[: LIMIT("limit", limit)])
+    counts = pool_counts()  # asked for no pools as well: pages ask a fixed number of questions
+    for pool in pools:
+        pool.in_flight, pool.waiting, _ = counts.get(pool.pk, PoolCounts(0, 0, 0))
+    return pools
 
 
-def pool_use() -> dict[int, int]:
-    """How many runs of each pool are admitted and not ended, by the pool's id, in one query."""
-    admitted = RoutineRun.objects.using(ledger_alias()).filter(
-        pool__isnull=False, status__in=sorted(ACTIVE), admitted_at__isnull=False
+def pool_counts(only: Pool | None = None) -> dict[int | None, PoolCounts]:
+    """The active runs of each pool, or of one, counted in one query; under None those that belong to no pool."""
+    active = RoutineRun.objects.using(ledger_alias()).filter(status__in=sorted(ACTIVE))
+    if only is not None:
+        active = active.filter(pool_id=only.pk)
+    pending = Q(status=RunStatus.PENDING)
+    counted = (
+        active.order_by()
+        .values_list("pool_id")
+        .annotate(
+            in_flight=Count("pk", filter=Q(admitted_at__isnull=False)),
+            waiting=Count("pk", filter=pending & Q(admitted_at=None)),
+            pending=Count("pk", filter=pending),
+        )
     )
-    return dict(admitted.order_by().values_list("pool").annotate(Count("pk")))
+    return {pool_id: PoolCounts(*counts) for pool_id, *counts in counted}

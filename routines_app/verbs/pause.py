@@ -12,19 +12,32 @@ from routines_app.protocol.plan.planning import replan
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.checking.rules import moment
 from routines_app.verbs.editing import Edit, editing, refuse_move
+from routines_app.verbs.resume import resume_routine
 
 
-def pause_routine(routine: RoutineRef, *, until: datetime | None = None, reason: str = "", actor: str = "") -> Routine:
+def pause_routine(
+    routine: RoutineRef, *, until: datetime | str | None = None, reason: str = "", actor: str = ""
+) -> Routine:
     """Keep a routine from firing, for good or until a time. Running runs finish, PENDING ones are held.
 
     Pausing a paused routine changes its end and its reason.
     """
-    until = None if until is None else moment("until", until)
+    return _pause_until(routine, None if until is None else moment("until", until), "until", reason, actor)
+
+
+def pause_until(routine: RoutineRef, at: datetime | str | None, *, reason: str = "", actor: str = "") -> Routine:
+    """Pause a routine until a time; None resumes it, and its slots of the pause are skipped."""
+    if at is None:
+        return resume_routine(routine, reason=reason, actor=actor)
+    return _pause_until(routine, moment("at", at), "at", reason, actor)
+
+
+def _pause_until(routine: RoutineRef, until: datetime | None, field: str, reason: str, actor: str) -> Routine:
     with editing(routine, actor=actor, reason=reason) as edit:
         if edit.routine.status != RoutineStatus.PAUSED:
             refuse_move(edit.routine, RoutineStatus.PAUSED, "pause", "ACTIVE or PAUSED")
         if until is not None and until <= edit.now:
-            raise InvalidValue("until", until, f"give a time in the future (now it is {edit.now})")
+            raise InvalidValue(field, until, f"give a time in the future (now it is {edit.now})")
         _pause(edit, until)
     return edit.routine
 

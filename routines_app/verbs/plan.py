@@ -8,19 +8,24 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from routines_app.core.governor import PlanState, effective_interval_ms, plan_next
-from routines_app.core.triggers import INSTANT, IntervalTrigger, count_between
-from routines_app.core.words import RoutineStatus, Source
+from routines_app.core.catch_up import CatchUp
+from routines_app.core.firing import Firing, decide_firing
+from routines_app.core.governor import without_hints
+from routines_app.core.owed import Due
+from routines_app.core.triggers import INSTANT
+from routines_app.core.words import CatchUpPolicy, HintKind, RoutineStatus, Source
 from routines_app.models import RoutineState
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.planning import anchor_of, awake, awake_plan_state, plan_from_now
+from routines_app.protocol.plan.planning import anchor_of, awake, awake_plan_state, plan_from_now, slot_source_of
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.checking.rules import SECOND, YEAR, Duration, Integer, moment
 
 HORIZON = Duration(least=SECOND, most=10 * YEAR)
 LIMIT = Integer(least=1, most=100_000)
 READ_AT_ONCE = 500
+# Of an overdue routine only the oldest slot is listed, and what follows is planned after now.
+NEWEST = CatchUp(policy=CatchUpPolicy.SKIP, grace_ms=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,28 +97,22 @@ def _fires(state: RoutineState, now: datetime, until: datetime) -> Iterator[Plan
     routine, plan = state.routine, awake_plan_state(state.routine, state)
     anchor, at, source = _next(state)
     while at is not None and at <= until:
-        yield PlannedFire(slot=at, name=routine.name, routine_id=routine.pk, source=source)
-        if source is Source.HINT_ONESHOT:
-            plan = replace(plan, hint_next_at=None)
-        else:
-            anchor = _last_due(plan, at, now)
-        at, source = plan_next(plan, max(at, now), anchor)
+        fired = Due(plan=plan, rule=NEWEST, last_slot=anchor, next_slot=at, source=source)
+        decided = decide_firing(fired, max(at, now))
+        if decided.fire or source is not Source.HINT_ONESHOT:  # one that has expired does not fire
+            yield PlannedFire(slot=at, name=routine.name, routine_id=routine.pk, source=source)
+        plan = replace(without_hints(plan, _dropped(decided)), clamps_from=decided.clamps_from)
+        anchor, at, source = decided.last_slot, decided.next_slot, decided.source
+
+
+def _dropped(decided: Firing) -> tuple[HintKind, ...]:
+    return (*decided.expired, HintKind.NEXT) if decided.uses_up_oneshot else decided.expired
 
 
 def _next(state: RoutineState) -> tuple[datetime, datetime | None, Source]:
     """The anchor, the next slot and its source; of a paused routine, those that the end of the pause will give it."""
     routine = state.routine
     if routine.status != RoutineStatus.PAUSED or routine.paused_until is None:
-        return anchor_of(routine, state), state.next_slot, Source(state.next_source)
+        return anchor_of(routine, state), state.next_slot, slot_source_of(routine, state)
     anchor, planned = plan_from_now(awake(routine), state, routine.paused_until - INSTANT)
     return anchor or anchor_of(routine, state), planned.next_run_at, planned.source
-
-
-def _last_due(plan: PlanState, at: datetime, now: datetime) -> datetime:
-    """Of an overdue routine only the oldest slot is listed; what follows is planned after now."""
-    if at >= now:
-        return at
-    interval_ms = effective_interval_ms(plan, now)
-    trigger = plan.trigger if interval_ms is None else IntervalTrigger(interval_ms=interval_ms, anchor=at)
-    due = count_between(trigger, at, now)
-    return at if due is None else due.last

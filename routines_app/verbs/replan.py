@@ -17,8 +17,9 @@ from routines_app.protocol.ledger.errors import is_outage
 from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
 from routines_app.protocol.plan.held import release_held_runs
+from routines_app.protocol.plan.hints import plan_anew
 from routines_app.protocol.plan.leaving import change_plan, plan_unless_due
-from routines_app.protocol.plan.planning import fingerprint_of, plan_slots
+from routines_app.protocol.plan.planning import fingerprint_of
 from routines_app.protocol.record.changes import BEAT
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.editing import Edit, editing
@@ -94,7 +95,7 @@ def _replan(edit: Edit) -> bool:
         slept = HELD_SINCE[Source(state.next_source)]
         change_plan(routine, state, edit.now, slept, lambda: release_held_runs(routine, edit.now))
     elif state.fingerprint != fingerprint_of(routine):
-        plan_slots(routine, state, edit.now)
+        plan_anew(routine, state, edit.now, changed=True)
     elif not plan_unless_due(routine, state, edit.now):
         return False  # the plan is right, a slot is due: the claim fires it, or the chain before it is still going on
     edit.save_state()

@@ -1,11 +1,12 @@
 """Runs that somebody asks for, beside the schedule and without moving it.
 
-Decided under the state's lock, like a claim: an active FORBID routine gives a SKIPPED run, REPLACE makes room first.
-PAUSED and PARKED routines run; ARCHIVED ones do not.
+Decided under the state's lock, like a claim: an active FORBID routine gives a SKIPPED run, REPLACE makes room first,
+QUEUE gives a run that waits for its turn. PAUSED and PARKED routines run; ARCHIVED ones do not.
 """
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,19 +14,22 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from celery.app import app_or_default
+from django.db.models import Q
 
 from routines_app.conf import get_settings
 from routines_app.coordination.broker_address import CONFIGURE, NO_BROKER, has_broker
-from routines_app.core.admission import Cancel, Candidate, Hold, Publish, Replace, Skip, admit, standing
+from routines_app.core.admission import Cancel, Candidate, Hold, Publish, Replace, Skip, Supersede, admit, standing
 from routines_app.core.errors import NotAllowed
 from routines_app.core.holding import held_as
-from routines_app.core.keys import manual_key
+from routines_app.core.keys import manual_key, unkeyed_key, unkeyed_prefix
+from routines_app.core.line import place_of
 from routines_app.core.words import ConcurrencyPolicy, RunStatus, RunTrigger
 from routines_app.masks import holds_secret
 from routines_app.models import ChangeKind, Routine, RoutineRun, ScheduleChange
 from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.default_pool import pool_of
 from routines_app.protocol.publish import outbox
 from routines_app.protocol.record.events import tell
 from routines_app.verbs.checking import arguments, limits
@@ -34,6 +38,7 @@ from routines_app.verbs.checking.rules import Text
 from routines_app.verbs.editing import ACTOR, editing, refuse_archived
 
 KEY = Text(longest=limits.LONGEST_KEY, required=True)
+COMPARED_AT_MOST = 100  # waiting requests with arguments of their own
 _ANEW = "ask for a run with arguments that are typed anew"
 
 
@@ -47,11 +52,13 @@ def run_now(
 ) -> RoutineRun:
     """Run a routine once, now. Arguments that are not given are the routine's own. Refused where no broker is known.
 
-    The same `idempotency_key` for the same routine returns the run that the first call made.
+    The same `idempotency_key` for the same routine returns the run that the first call made. Without one, what
+    was asked for without one and still waits, because it was not sent yet, is not made again: with the same arguments
+    it is that run, unless the routine has another pool by now.
     """
-    request = _checked(args, kwargs, idempotency_key, requested_by)
+    request = checked_request(args, kwargs, idempotency_key, requested_by)
     with editing(routine) as edit:
-        return _run(edit.routine, request, edit.now)
+        return ask(edit.routine, request, edit.now)
 
 
 def retry_run(run: RunRef, *, idempotency_key: str | None = None, requested_by: object = None) -> RoutineRun:
@@ -60,10 +67,10 @@ def retry_run(run: RunRef, *, idempotency_key: str | None = None, requested_by: 
     Refused where a secret of it would get into other hands: the routine has another task or queue by now.
     """
     found = find_run(run)
-    request = _checked(found.args, found.kwargs, idempotency_key, requested_by)
+    request = checked_request(found.args, found.kwargs, idempotency_key, requested_by)
     with editing(found.routine_id) as edit:
         _refuse_elsewhere(found, edit.routine)
-        return _run(edit.routine, request, edit.now)
+        return ask(edit.routine, request, edit.now)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +80,12 @@ class Request:
     args: list[Any] | None
     kwargs: dict[str, Any] | None
     token: str
+    keyed: bool
+    """Whether the token is the caller's own: then it alone says what is a repetition."""
     requested_by: str
+
+    def key_for(self, routine: Routine) -> str:
+        return (manual_key if self.keyed else unkeyed_key)(routine.pk, self.token, 1)
 
     def arguments_for(self, routine: Routine) -> dict[str, Any]:
         """Both parts or none: beside what somebody has chosen, a later edit of the routine's must not get in."""
@@ -85,13 +97,15 @@ class Request:
         }
 
 
-def _checked(args: Any, kwargs: Any, idempotency_key: str | None, requested_by: object) -> Request:
+def checked_request(args: Any, kwargs: Any, idempotency_key: str | None, requested_by: object) -> Request:
+    """The request, or the error that says what is wrong with it."""
     app = app_or_default()
     if not has_broker(app):
         raise NotAllowed("celery", app.main, f"{NO_BROKER}: {CONFIGURE}")
     return Request(
         args=None if args is None else arguments.positional("args", args),
         kwargs=None if kwargs is None else arguments.named("kwargs", kwargs),
+        keyed=idempotency_key is not None,
         token=secrets.token_hex(8) if idempotency_key is None else KEY("idempotency_key", idempotency_key),
         requested_by=ACTOR("requested_by", "" if requested_by is None else str(requested_by)),
     )
@@ -118,13 +132,14 @@ def _options_changed_since(run: RoutineRun) -> bool:
     return changes.filter(at__gte=run.scheduled_for, after__has_key="options").exists()
 
 
-def _run(routine: Routine, request: Request, now: datetime) -> RoutineRun:
+def ask(routine: Routine, request: Request, now: datetime) -> RoutineRun:
+    """The run that is asked for. Inside `editing`: the routine's state is locked."""
     refuse_archived(routine, "does not run any more")
-    key = manual_key(routine.pk, request.token, 1)
-    made_before = RoutineRun.objects.using(ledger_alias()).filter(idempotency_key=key).first()
+    pool_id = pool_of(routine)
+    made_before = _of_that_key(routine, request) if request.keyed else _still_waiting(routine, request, pool_id)
     if made_before is not None:
         return made_before
-    run = _new_run(routine, request, key, now)
+    run = _new_run(routine, request, pool_id, now)
     _admit(routine, run, now)
     run.save(using=ledger_alias(), force_insert=True)
     if run.status == RunStatus.PENDING:
@@ -133,16 +148,44 @@ def _run(routine: Routine, request: Request, now: datetime) -> RoutineRun:
     return run
 
 
-def _new_run(routine: Routine, request: Request, key: str, now: datetime) -> RoutineRun:
+def _of_that_key(routine: Routine, request: Request) -> RoutineRun | None:
+    return RoutineRun.objects.using(ledger_alias()).filter(idempotency_key=request.key_for(routine)).first()
+
+
+def _still_waiting(routine: Routine, request: Request, pool_id: int | None) -> RoutineRun | None:
+    """What somebody asked for in the same words, and nobody has sent yet. Two who ask at once meet at the state's lock.
+
+    This comes before any policy: whoever asks twice wants neither a second run nor to hear that the first one overlaps.
+    """
+    runs = RoutineRun.objects.using(ledger_alias()).filter(routine_id=routine.pk, status=RunStatus.PENDING)
+    waiting = runs.filter(trigger=RunTrigger.MANUAL, dispatched_at=None).order_by("id")
+    unkeyed = waiting.filter(idempotency_key__startswith=unkeyed_prefix(routine.pk))
+    alike = unkeyed.filter(task=routine.task, queue=routine.queue)  # what the routine was edited to since, it was not
+    # In another pool it waits for other room; in none, it is about to be taken into the default pool.
+    alike = alike.filter(Q(pool_id=pool_id) | Q(pool_id=None) if routine.pool_id is None else Q(pool_id=pool_id))
+    wanted = request.arguments_for(routine)
+    if not wanted:
+        return alike.filter(args__isnull=True, kwargs__isnull=True).first()
+    text = _as_text(wanted["args"], wanted["kwargs"])
+    return next((run for run in alike[:COMPARED_AT_MOST] if _as_text(run.args, run.kwargs) == text), None)
+
+
+def _as_text(*arguments: Any) -> str:
+    """In JSON, `1`, `1.0` and `true` differ."""
+    return json.dumps(arguments, sort_keys=True)
+
+
+def _new_run(routine: Routine, request: Request, pool_id: int | None, now: datetime) -> RoutineRun:
     return RoutineRun.of(
         routine,
         trigger=RunTrigger.MANUAL,
         **request.arguments_for(routine),
-        pool_id=routine.pool_id,
+        pool_id=pool_id,
         scheduled_for=now,
         eligible_at=now,
-        idempotency_key=key,
+        idempotency_key=request.key_for(routine),
         requested_by=request.requested_by,
+        requested_at=now,
     )
 
 
@@ -151,8 +194,9 @@ def _admit(routine: Routine, run: RoutineRun, now: datetime) -> None:
     candidate = Candidate(
         policy=ConcurrencyPolicy(routine.concurrency_policy),
         fresh=True,
+        place=place_of(run.trigger, run.scheduled_for, run.pk),
         eligible_at=now,
-        held=held_as(routine.status, run.trigger),
+        held=held_as(routine.status, run.requested_at),
         pooled=run.pool_id is not None,
         replace_grace=timedelta(seconds=get_settings().replace_grace_seconds),
     )
@@ -167,6 +211,8 @@ def _admit(routine: Routine, run: RoutineRun, now: datetime) -> None:
             _stand(run, then, now)
         case Publish() | Hold() as decided:
             _stand(run, decided, now)
+        case Supersede():
+            raise AssertionError("only a slot stands for older slots")
 
 
 def _stand(run: RoutineRun, decided: Publish | Hold, now: datetime) -> None:

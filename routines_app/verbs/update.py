@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 
 from routines_app.core.errors import StaleVersion
 from routines_app.core.words import TRIGGER_FIELDS, Reason, TriggerKind
-from routines_app.models import ChangeKind, Routine
+from routines_app.models import ChangeKind, Routine, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.leaving import change_plan
 from routines_app.verbs import family
@@ -24,6 +24,8 @@ from routines_app.verbs.checking.validation import SCHEDULE_FIELDS, clean_change
 from routines_app.verbs.create import refuse_duplicate
 from routines_app.verbs.editing import Edit, editing, refuse_archived
 from routines_app.verbs.second_opinion import tell_second_opinion
+
+GRID_FIELDS = frozenset({"trigger_kind", "interval_ms", "start_at"})
 
 
 def update_routine(
@@ -112,7 +114,9 @@ def _set(edit: Edit, changes: dict[str, Any]) -> None:
 
 def _set_schedule(edit: Edit, changes: dict[str, Any]) -> None:
     _set(edit, changes)
-    edit.state.last_slot = kept_last_slot(edit.routine.trigger_kind, edit.routine.start_at, edit.state.last_slot)
+    edit.state.last_slot, edit.state.grid_from = counted_from(
+        edit.routine, edit.state, moved=not GRID_FIELDS.isdisjoint(changes)
+    )
 
 
 def _save(edit: Edit, changes: dict[str, Any]) -> None:
@@ -131,6 +135,13 @@ def _save(edit: Edit, changes: dict[str, Any]) -> None:
     routine.version += 1
 
 
-def kept_last_slot(trigger_kind: str, start_at: datetime | None, last_slot: datetime | None) -> datetime | None:
-    """What an edited schedule counts on from: an interval that has a start is counted from there."""
-    return None if trigger_kind == TriggerKind.INTERVAL and start_at is not None else last_slot
+def counted_from(routine: Routine, state: RoutineState, *, moved: bool) -> tuple[datetime | None, datetime | None]:
+    """What an edited schedule counts on from: its last slot, and its grid.
+
+    An interval that has a start is counted from there; another one from the last slot, if the edit `moved` its grid.
+    """
+    if routine.trigger_kind != TriggerKind.INTERVAL:
+        return state.last_slot, None
+    if routine.start_at is not None:
+        return None, None
+    return state.last_slot, state.last_slot if moved else state.grid_from

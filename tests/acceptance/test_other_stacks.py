@@ -35,6 +35,7 @@ SCHEDULES: dict[str, dict[str, Any]] = {
     "cron": {"task": NOTE, "cron": "*/2 * * * * *"},
     "alone": {"task": SLEEPY, "args": [1.5], "every": "1s", "concurrency_policy": "FORBID"},
     "newest": {"task": SLEEPY, "args": [2.5], "every": "2s", "concurrency_policy": "REPLACE"},
+    "in turn": {"task": SLEEPY, "args": [1.5], "every": "1s", "concurrency_policy": "QUEUE"},
     "pooled": {"task": SLEEPY, "args": [0.3], "every": "1s", "pool": "narrow"},
     "retried": {"task": FLAKY, "every": "3s", "retry_delay_ms": 500},
 }

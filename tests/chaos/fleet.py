@@ -41,7 +41,7 @@ def create_fleet(random: Random, count: int) -> list[str]:
 def policies(random: Random) -> dict[str, Any]:
     chosen = schedule(random) | body(random) | catch_up(random)
     chosen |= {
-        "concurrency_policy": random.choices(["ALLOW", "FORBID", "REPLACE"], [5, 4, 2])[0],
+        "concurrency_policy": random.choices(["ALLOW", "FORBID", "REPLACE", "QUEUE"], [5, 4, 2, 3])[0],
         "priority": random.choice(["LOW", "MEDIUM", "HIGH"]),
         "max_attempts": random.choice([1, 2, 3]),
         "retry_delay_ms": random.choice([0, 500, 2000]),

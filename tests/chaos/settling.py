@@ -27,7 +27,7 @@ def settle(nemesis: Nemesis, names: list[str], tell: Callable[[str], None], rage
     end = datetime.now(UTC)
     for name in names:
         service.update_routine(name, end_at=end)
-    for state in RoutineState.objects.exclude(hint_expires_at=None):
+    for state in RoutineState.objects.exclude(hint_interval_ms=None, hint_next_at=None, hint_factor=None):
         service.clear_hints(state.pk)
     tell("the schedules have ended")
     if not waited(nemesis, at_rest, REST_SECONDS + raged_seconds * REST_OF_RAGE):

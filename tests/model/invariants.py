@@ -12,14 +12,16 @@ from tests.oracle.chains import check_chains
 from tests.oracle.continuity import check_continuity
 from tests.oracle.coverage import check_coverage
 from tests.oracle.facts import read_histories
+from tests.oracle.line import check_line
 from tests.oracle.verdict import Verdict
 
+EXCLUSIVE = ["FORBID", "REPLACE", "QUEUE"]
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def check_step() -> None:
     """The invariants of every step, in a few statements."""
-    running = RoutineRun.objects.filter(status="RUNNING", routine__concurrency_policy__in=["FORBID", "REPLACE"])
+    running = RoutineRun.objects.filter(status="RUNNING", routine__concurrency_policy__in=EXCLUSIVE)
     for row in running.values("routine__name").annotate(together=Count("id")).order_by():
         assert row["together"] == 1, f"{row} runs of an exclusive routine are RUNNING"
     for pool in Pool.objects.all():
@@ -31,6 +33,7 @@ def check_step() -> None:
         check_continuity(history, LONG_AGO, verdict)  # what is due may still be unclaimed
         check_coverage(history, accounted, verdict)
         check_chains(history, verdict)
+        check_line(history, verdict)
     assert verdict.balances, verdict.page()
 
 

@@ -27,6 +27,9 @@ ROUTINES: dict[str, dict[str, Any]] = {
     "allow": {"every": "3s", "catch_up_policy": "LAST", "misfire_grace_ms": 2000},
     "forbid": {"cron": "*/4 * * * * *", "concurrency_policy": "FORBID", "misfire_grace_ms": 5000},
     "replace": {"every": "5s", "concurrency_policy": "REPLACE"},
+    "queue": {"every": "3s", "concurrency_policy": "QUEUE", "misfire_grace_ms": 5000, "catch_up_policy": "LAST"},
+    "queue pooled": {"cron": "*/2 * * * * *", "concurrency_policy": "QUEUE", "pool": "narrow", "jitter_ms": 1500},
+    "edited": {"every": "4s", "concurrency_policy": "QUEUE", "catch_up_policy": "ALL", "catch_up_limit": 4},
     "pooled": {"cron": "*/3 * * * * *", "pool": "narrow"},
     "also pooled": {"every": "4s", "pool": "narrow", "jitter_ms": 2000, "priority": "HIGH"},
     "all": {"every": "6s", "catch_up_policy": "ALL", "misfire_grace_ms": 1000, "catch_up_limit": 4},
@@ -37,6 +40,7 @@ ROUTINES: dict[str, dict[str, Any]] = {
         "concurrency_policy": "FORBID",
     },
     "clamped": {"cron": "*/2 * * * * *", "min_interval_ms": 5000, "misfire_grace_ms": 3000},
+    "pulled": {"every": "9s", "max_interval_ms": 4000, "min_interval_ms": 2000, "catch_up_policy": "LAST"},
     "parks": {"every": "3s", "park_after": 2, "max_attempts": 1},
 }
 BEATS = st.sampled_from([0, 1])
@@ -138,19 +142,31 @@ class Protocol(RuleBasedStateMachine):
     def the_user_edits(self, name: str, schedule: dict[str, str]) -> None:
         self.try_verb(service.update_routine, name, **schedule)
 
+    @rule(policy=st.sampled_from(["FORBID", "REPLACE", "QUEUE"]))
+    def the_user_changes_the_policy(self, policy: str) -> None:
+        self.try_verb(service.update_routine, "edited", concurrency_policy=policy)
+
     @rule(index=st.integers(0, 30))
     def the_user_cancels(self, index: int) -> None:
         active = list(RoutineRun.objects.filter(status__in=["PENDING", "RUNNING"]).order_by("id"))
         if active:
             service.cancel_run(active[index % len(active)].pk)
 
-    @rule(name=NAMES, seconds=st.sampled_from([1, 2, 9]))
-    def the_user_hints_an_interval(self, name: str, seconds: int) -> None:
-        service.propose_interval(name, f"{seconds}s", ttl="20s")
+    @rule(name=NAMES, seconds=st.sampled_from([1, 2, 9]), ttl=st.sampled_from(["3s", "20s", "2m"]))
+    def the_user_hints_an_interval(self, name: str, seconds: int, ttl: str) -> None:
+        self.try_verb(service.propose_interval, name, f"{seconds}s", ttl=ttl)
 
-    @rule(name=NAMES, seconds=st.sampled_from([0, 1.5, 8]))
-    def the_user_hints_a_time(self, name: str, seconds: float) -> None:
-        service.propose_next_time(name, self.world.now + timedelta(seconds=seconds), ttl="20s")
+    @rule(name=NAMES, seconds=st.sampled_from([-3, 0, 1.5, 8]), ttl=st.sampled_from([None, "9s", "20s"]))
+    def the_user_hints_a_time(self, name: str, seconds: float, ttl: str | None) -> None:
+        self.try_verb(service.propose_next_time, name, self.world.now + timedelta(seconds=seconds), ttl=ttl)
+
+    @rule(name=NAMES, factor=st.sampled_from([0.3, 1, 2, 5]), ttl=st.sampled_from(["3s", "20s", "2m"]))
+    def the_user_hints_a_factor(self, name: str, factor: float, ttl: str) -> None:
+        self.try_verb(service.propose_factor, factor, routine=name, ttl=ttl)
+
+    @rule(pool=st.just("narrow"), factor=st.sampled_from([1, 3]), ttl=st.sampled_from(["3s", "20s"]))
+    def the_user_slows_a_pool_down(self, pool: str, factor: float, ttl: str) -> None:
+        service.propose_factor(factor, pool=pool, ttl=ttl)
 
     @rule(name=NAMES)
     def the_user_clears_hints(self, name: str) -> None:

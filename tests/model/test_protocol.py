@@ -9,26 +9,30 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
+from tests.model.hinting import Hinting
 from tests.model.machine import Protocol
 
 EXAMPLES = int(os.environ.get("ROUTINES_MODEL_EXAMPLES", "0"))
 
 
+# Shrinking thousands of statements takes longer than reading them.
+SETTINGS = settings(
+    max_examples=EXAMPLES or 8,
+    stateful_step_count=40,
+    deadline=None,
+    derandomize=not EXAMPLES,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],
+)
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.timeout(1800 if EXAMPLES else 300)
-def test_every_step_of_the_protocol_keeps_the_ledger_balanced() -> None:
-    """Beats, workers, a reconciler and a user act in any order and crash anywhere; then everything owed happens."""
-    run_state_machine_as_test(
-        Protocol,
-        settings=settings(
-            max_examples=EXAMPLES or 8,
-            stateful_step_count=40,
-            deadline=None,
-            derandomize=not EXAMPLES,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-            phases=[Phase.generate],  # shrinking thousands of statements takes longer than reading them
-        ),
-    )
+@pytest.mark.parametrize("machine", [Protocol, Hinting])
+def test_every_step_of_the_protocol_keeps_the_ledger_balanced(machine: type[RuleBasedStateMachine]) -> None:
+    """Beats, workers, a reconciler and a user act in any order and crash anywhere, or hint in any order; then
+    everything owed happens."""
+    run_state_machine_as_test(machine, settings=SETTINGS)

@@ -50,6 +50,7 @@ def count(history: History, verdict: Verdict) -> None:
 
 
 def is_nobodys_turn(history: History, run: Run) -> bool:
-    """Whether nothing but the beats could delay it: no pool, no pause, no run to be replaced first."""
-    held = history.definition["concurrency_policy"] == "REPLACE" or any(c.kind == "paused" for c in history.changes)
+    """Whether nothing but the beats could delay it: no pool, no pause, no run that must end first."""
+    waits = history.definition["concurrency_policy"] in ("REPLACE", "QUEUE")
+    held = waits or any(change.kind == "paused" for change in history.changes)
     return run.is_scheduled and run.trigger == "schedule" and run.pool_id is None and not held

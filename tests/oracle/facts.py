@@ -14,9 +14,9 @@ from django.db import connection, transaction
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState, ScheduleChange
 
 # Changes that leave the plan alone: the pointer to the next slot does not move with them.
-UNPLANNED = frozenset({"lease_released", "deleted"})
+UNPLANNED = frozenset({"lease_released", "deleted", "hint_expired"})
 # Moments that are none of the schedule's own: a hint or a clamp chose them.
-HINTED = frozenset({"hint-oneshot", "hint-interval", "clamped-min", "clamped-max"})
+HINTED = frozenset({"hint-oneshot", "hint-interval", "hint-factor", "clamped-min", "clamped-max"})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from tests.oracle.chains import check_chains, count
 from tests.oracle.continuity import check_continuity
 from tests.oracle.coverage import check_coverage
 from tests.oracle.facts import History, read_ceilings, read_histories
+from tests.oracle.line import check_line
 from tests.oracle.verdict import Verdict
 
 
@@ -34,6 +35,7 @@ def judge(
         check_continuity(history, until, verdict)
         check_coverage(history, until, verdict)
         check_chains(history, verdict)
+        check_line(history, verdict)
         count(history, verdict)
         if settled:
             check_settled(history, until, verdict)
@@ -48,6 +50,7 @@ def judge_bodies(bodies: Callable[[], Iterable[Body]]) -> Verdict:
     before, histories, after = list(bodies()), read_histories(), list(bodies())
     for history in histories:
         check_chains(history, verdict)
+        check_line(history, verdict)
     check_bodies(histories, before, read_ceilings(), datetime.now(UTC), verdict)
     check_success(histories, after, verdict)
     return verdict

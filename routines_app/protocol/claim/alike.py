@@ -7,20 +7,22 @@ the same in the same way get the same decision, with ids of their own.
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Any
 
 from routines_app.core.admission import ActiveRun
 from routines_app.core.firing import Firing
-from routines_app.core.keys import slot_key
+from routines_app.core.keys import EPOCH, slot_key
+from routines_app.core.words import Source, TriggerKind
 from routines_app.models import new_run_id
 from routines_app.protocol.claim.decide import Claimed, decide, firing_of
 from routines_app.protocol.claim.due import DueRow, NewState
 from routines_app.protocol.claim.new_runs import NewRun
+from routines_app.protocol.plan.planning import grid_of
 
 # Whose slots they are; what is sent, and how; and everything else is which slots they are.
-_IDENTITY = frozenset({"routine_id", "name", "priority", "created_at", "args", "kwargs", "options"})
+_IDENTITY = frozenset({"routine_id", "name", "priority", "created_at", "grid_from", "args", "kwargs", "options"})
 _WORK = frozenset({"task", "queue", "timeout_ms", "jitter_ms", "concurrency_policy", "pool_id"})
 
 
@@ -42,8 +44,8 @@ class Decisions:
 
     def of(self, row: DueRow, active: list[ActiveRun]) -> Claimed:
         """Decide what is due. Raises whatever a broken schedule raises."""
-        # The creation counts only until there is a slot to count from.
-        schedule = (_schedule_of(row), None if row.last_slot is not None else row.created_at)
+        # The creation counts only until there is a slot to count from; of a grid, where its slots are.
+        schedule = (_schedule_of(row), None if row.last_slot is not None else row.created_at, _grid_of(row))
         if active or row.jitter_ms:  # both are the routine's own
             return self._decide(row, active, schedule)
         alike = (schedule, _work_of(row))
@@ -65,14 +67,23 @@ class Decisions:
         return decide(row, active, self._now, fires)
 
 
+def _grid_of(row: DueRow) -> timedelta | None:
+    """The place of the grid within its interval: two that began at other times may have the same slots."""
+    planned_by_it = row.slot_source == Source.BASELINE_INTERVAL  # the slot itself says where the grid is
+    if planned_by_it or row.trigger_kind != TriggerKind.INTERVAL or not row.interval_ms:
+        return None
+    return (grid_of(row, row) - EPOCH) % timedelta(milliseconds=row.interval_ms)
+
+
 def _can_be_copied(decided: Claimed) -> bool:
     """Nothing in it names a run or has to be told in the history."""
-    return not (decided.stop or decided.cancel or decided.replanned or decided.moved)
+    return not (decided.stop or decided.cancel or decided.supersede or decided.replanned or decided.moved)
 
 
 def _copied(alike: Claimed, routine_id: int) -> Claimed:
     state = NewState(routine_id, *alike.state[1:])
-    return Claimed(state=state, runs=tuple([_copied_run(run, routine_id) for run in alike.runs]))
+    runs = tuple([_copied_run(run, routine_id) for run in alike.runs])
+    return Claimed(state=state, runs=runs, drops=alike.drops, expired=alike.expired)
 
 
 def _copied_run(run: NewRun, routine_id: int) -> NewRun:

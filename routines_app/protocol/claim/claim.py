@@ -28,16 +28,25 @@ from django.db import Error
 from routines_app.conf import get_settings
 from routines_app.coordination.envelope import Message
 from routines_app.core.admission import Publish, standing
-from routines_app.core.words import RoutineStatus, Source
+from routines_app.core.words import HintKind, RoutineStatus, Source
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.claim.alike import Decisions
 from routines_app.protocol.claim.decide import Claimed, needs_active_runs
-from routines_app.protocol.claim.due import DueRow, due_ids, still_due, take_due, take_these, write_states
+from routines_app.protocol.claim.due import (
+    DueRow,
+    drop_hints,
+    due_ids,
+    still_due,
+    take_due,
+    take_these,
+    write_states,
+)
 from routines_app.protocol.claim.new_runs import NewRun, insert_runs
-from routines_app.protocol.claim.rare import end_due_pause, park_broken, record_moves, record_replans
+from routines_app.protocol.claim.rare import end_due_pause, park_broken, record_ends, record_moves, record_replans
 from routines_app.protocol.claim.set_aside import SetAside
 from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
+from routines_app.protocol.end.unstarted import supersede_pending
 from routines_app.protocol.ledger.apart import each_apart
 from routines_app.protocol.ledger.errors import Trouble, is_outage, retrying_conflicts, trouble_of
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
@@ -191,9 +200,22 @@ def _claim(rows: list[DueRow], now: datetime) -> ClaimReport:
     _make_room(_write(claims, report), now)
     if replans := [(row, claimed.state) for row, claimed in claims if claimed.replanned]:
         record_replans(replans, now)
+    _drop_hints(claims, now)
     if moves := [(row, claimed.state) for row, claimed in claims if claimed.moved]:
         record_moves(moves, now)
     return report
+
+
+def _drop_hints(claims: list[tuple[DueRow, Claimed]], now: datetime) -> None:
+    """Hints that are used up or over: one statement for each kind, and one for the history."""
+    dropped: dict[HintKind, list[int]] = {}
+    for row, claimed in claims:
+        for kind in claimed.drops:
+            dropped.setdefault(kind, []).append(row.routine_id)
+    for kind, routine_ids in dropped.items():
+        drop_hints(kind, routine_ids)
+    if ends := [(row, claimed) for row, claimed in claims if claimed.expired]:
+        record_ends(ends, now)
 
 
 def _enter_pools(claims: list[tuple[DueRow, Claimed]], now: datetime) -> list[tuple[DueRow, Claimed]]:
@@ -217,6 +239,8 @@ def _make_room(claims: list[Claimed], now: datetime) -> None:
     cancel = [run_id for claimed in claims for run_id in claimed.cancel]
     if stop or cancel:
         make_room(now, stop=stop, cancel=cancel)
+    if supersede := [run_id for claimed in claims for run_id in claimed.supersede]:
+        supersede_pending(supersede, now)
 
 
 def _write(claims: list[tuple[DueRow, Claimed]], report: ClaimReport) -> list[Claimed]:

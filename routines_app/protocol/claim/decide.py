@@ -18,15 +18,20 @@ from routines_app.core.admission import (
     Publish,
     Replace,
     Skip,
+    Supersede,
     admit,
     standing,
 )
 from routines_app.core.catch_up import CatchUp
-from routines_app.core.firing import Due, Firing, Skipped, decide_firing
+from routines_app.core.firing import Firing, decide_claim
+from routines_app.core.governor import expired_hints
+from routines_app.core.line import Place, place_of
+from routines_app.core.owed import Due, Skipped
 from routines_app.core.triggers import Span
 from routines_app.core.words import (
     CatchUpPolicy,
     ConcurrencyPolicy,
+    HintKind,
     Reason,
     RoutineStatus,
     RunStatus,
@@ -35,7 +40,7 @@ from routines_app.core.words import (
 )
 from routines_app.protocol.claim.due import DueRow, NewState
 from routines_app.protocol.claim.new_runs import NewRun, new_run, skipped_run
-from routines_app.protocol.plan.planning import anchor_of, fingerprint_of, plan_from_now, plan_state
+from routines_app.protocol.plan.planning import anchor_of, fingerprint_of, plan_from_now, plan_state, slot_source_of
 
 _state_values = itemgetter(*(DueRow._fields.index(field) for field in NewState._fields))
 
@@ -50,7 +55,12 @@ class Claimed(NamedTuple):
     runs: tuple[NewRun, ...] = ()
     stop: tuple[UUID, ...] = ()
     cancel: tuple[UUID, ...] = ()
+    supersede: tuple[UUID, ...] = ()
     replanned: bool = False
+    drops: tuple[HintKind, ...] = ()
+    """Hints that are used up or over."""
+    expired: tuple[HintKind, ...] = ()
+    """Of these, the ones that are over: the history says so."""
     moved: bool = False
     """The plan has moved and no row says so: a catch-up has ended, and failures or a hint count from then on."""
 
@@ -81,10 +91,10 @@ def firing_of(row: DueRow, next_slot: datetime, now: datetime) -> Firing:
         rule=_rule(row),
         last_slot=anchor_of(row, row),
         next_slot=next_slot,
-        source=Source(row.next_source),
+        source=slot_source_of(row, row),
     )
     # Slots of a pause that is being released are accounted for by themselves, as of its end.
-    return decide_firing(due, now if row.release_until is None else min(now, row.release_until))
+    return decide_claim(due, now if row.release_until is None else min(now, row.release_until))
 
 
 def _rule(row: DueRow) -> CatchUp:
@@ -103,18 +113,26 @@ def _replanned(row: DueRow, fingerprint: str, now: datetime) -> Claimed:
 
     Of the slots that the old schedule still owed, only the planned one is known: it is in the ledger as superseded.
     """
-    anchor, plan = plan_from_now(row, row, now)
+    anchor, plan = plan_from_now(row, row, now, changed=True)
     active = row.status == RoutineStatus.ACTIVE
     state = _state_of(row)._replace(
         last_slot=anchor,
         next_slot=plan.next_run_at if active else row.next_slot,
+        slot_source=plan.slot_source if active else row.slot_source,
         next_run_at=plan.next_run_at,
         next_source=plan.source.value,
         fingerprint=fingerprint if active else row.fingerprint,  # its slots are still those of the old schedule
         release_policy="",
         release_until=None,
     )
-    return Claimed(state=state, runs=_superseded(row, state, now), replanned=row.fingerprint != state.fingerprint)
+    expired = expired_hints(plan_state(row, row), now) if active else ()
+    return Claimed(
+        state=state,
+        runs=_superseded(row, state, now),
+        replanned=row.fingerprint != state.fingerprint,
+        drops=expired,
+        expired=expired,
+    )
 
 
 def _superseded(row: DueRow, state: NewState, now: datetime) -> tuple[NewRun, ...]:
@@ -135,7 +153,7 @@ def _fired(row: DueRow, firing: Firing, active: list[ActiveRun], now: datetime) 
     runs = [skipped_run(row, skip, now) for skip in firing.skipped]
     admission = _Admission(row, active, now)
     runs += [admission.admit(new_run(row, fire)) for fire in firing.fire]
-    runs = _superseded_by_newest(row, runs, now)
+    runs = admission.without_superseded(_superseded_by_newest(row, runs, now))
     runs.sort(key=lambda run: run.scheduled_for)
     following = [*(run.scheduled_for for run in runs), firing.next_slot][1:]  # without rows, nothing follows one
     runs = [run._replace(next_planned_for=slot) for run, slot in zip(runs, following, strict=True)]
@@ -144,6 +162,9 @@ def _fired(row: DueRow, firing: Firing, active: list[ActiveRun], now: datetime) 
         runs=tuple(runs),
         stop=tuple(admission.stop),
         cancel=tuple(admission.cancel),
+        supersede=tuple(admission.superseded.difference(run.id for run in runs)),
+        drops=(*firing.expired, *([HintKind.NEXT] if firing.uses_up_oneshot else [])),
+        expired=firing.expired,
         moved=not runs and firing.next_slot != row.next_slot,
     )
 
@@ -157,6 +178,7 @@ class _Admission:
         self._active = list(active)
         self.stop: list[UUID] = []
         self.cancel: list[UUID] = []
+        self.superseded: set[UUID] = set()
 
     def admit(self, run: NewRun) -> NewRun:
         """The row as admission decides it: sent at once, held with a reason, or skipped."""
@@ -168,16 +190,29 @@ class _Admission:
             case Replace(then=then) as making_room:
                 self._make_room(making_room)
                 run = self._standing(run, then)
+            case Supersede(waiting, then):
+                self.superseded.update(waiting)
+                self._active = [other for other in self._active if other.id not in waiting]
+                run = self._standing(run, then)
             case Publish() | Hold() as decided:
                 run = self._standing(run, decided)
         if is_exclusive(self._row.concurrency_policy):
-            self._active.append(ActiveRun(id=run.id, running=False))
+            waits = run.reason == Reason.OVERLAP
+            self._active.append(ActiveRun(id=run.id, place=_place_of(run), running=False, waits=waits))
         return run
+
+    def without_superseded(self, runs: list[NewRun]) -> list[NewRun]:
+        """QUEUE with several slots due at once: of those that would wait, the newest does."""
+        return [
+            run.ended(RunStatus.SKIPPED, Reason.SUPERSEDED, self._now) if run.id in self.superseded else run
+            for run in runs
+        ]
 
     def _candidate(self, run: NewRun) -> Candidate:
         return Candidate(
             policy=ConcurrencyPolicy(self._row.concurrency_policy),
             fresh=True,
+            place=_place_of(run),
             eligible_at=run.eligible_at,
             pooled=run.pool_id is not None,
             replace_grace=_seconds(get_settings().replace_grace_seconds),
@@ -191,6 +226,10 @@ class _Admission:
     def _standing(self, run: NewRun, decided: Publish | Hold) -> NewRun:
         retry = _seconds(get_settings().publish_retry_seconds)
         return run.standing(standing(decided, eligible_at=run.eligible_at, now=self._now, publish_retry=retry))
+
+
+def _place_of(run: NewRun) -> Place:
+    return place_of(run.trigger, run.scheduled_for, run.id)
 
 
 def _superseded_by_newest(row: DueRow, runs: list[NewRun], now: datetime) -> list[NewRun]:
@@ -207,9 +246,10 @@ def _moved_state(row: DueRow, firing: Firing) -> NewState:
     return _state_of(row)._replace(
         last_slot=firing.last_slot,
         next_slot=firing.next_slot,
+        slot_source="" if firing.slot_source is None else firing.slot_source.value,
         next_run_at=firing.next_run_at,
         next_source=firing.source.value,
-        hint_next_at=None if firing.uses_up_oneshot else row.hint_next_at,
+        clamps_from=firing.clamps_from,
         release_policy="" if released else row.release_policy,
         release_until=None if released else row.release_until,
     )

@@ -7,14 +7,16 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db import DataError, connections
-from django.db.models import QuerySet
+from django.db.models import Case, DateTimeField, Q, QuerySet, Value, When
 
 from routines_app.core.keys import EPOCH
-from routines_app.models import Pool, Routine, RoutineState
-from routines_app.protocol.ledger.arrays import array_literal
+from routines_app.core.words import HintKind
+from routines_app.models import Pool, Routine, RoutineState, no_hint
+from routines_app.protocol.ledger.arrays import AnyOf, array_literal
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, load_times_fast, sql
+from routines_app.protocol.ledger.default_pool import DEFAULT_POOL_SQL, pool_or_default
 from routines_app.protocol.ledger.locks import free_keys, skipping_locked
-from routines_app.protocol.ledger.moments import LAST_MOMENT
+from routines_app.protocol.ledger.moments import LAST_MOMENT, readable
 from routines_app.protocol.record.messages import BRIEF_SQL, as_text, brief
 
 _ROUTINE_FIELDS = (
@@ -54,11 +56,17 @@ class DueRow(NamedTuple):
     routine_id: int
     last_slot: datetime | None
     next_slot: datetime | None
+    slot_source: str
     next_run_at: datetime | None
     next_source: str
+    grid_from: datetime | None
+    clamps_from: datetime | None
     hint_interval_ms: int | None
+    hint_interval_expires_at: datetime | None
     hint_next_at: datetime | None
-    hint_expires_at: datetime | None
+    hint_next_expires_at: datetime | None
+    hint_factor: float | None
+    hint_factor_expires_at: datetime | None
     failure_count: int
     fingerprint: str
     release_policy: str
@@ -78,6 +86,7 @@ class DueRow(NamedTuple):
     priority: str
     concurrency_policy: str
     pool_id: int | None
+    """Its own, or the default pool."""
     catch_up_policy: str
     misfire_grace_ms: int
     catch_up_window_ms: int | None
@@ -94,6 +103,8 @@ class DueRow(NamedTuple):
 
 def _column(field: str) -> Any:
     path = f"routine__{field}" if field in _ROUTINE_FIELDS else field
+    if field == "pool_id":
+        return pool_or_default(path)
     if field in _BRIEF:
         return brief(path)
     return as_text(path) if field == "options" else path
@@ -101,10 +112,17 @@ def _column(field: str) -> Any:
 
 def _sql_column(field: str) -> str:
     column = f"{'routine' if field in _ROUTINE_FIELDS else 'state'}.{field}"
+    if field == "pool_id":
+        return f"COALESCE({column}, {DEFAULT_POOL_SQL})"
     return BRIEF_SQL.format(column) if field in _BRIEF else column
 
 
 _COLUMNS = [_column(field) for field in DueRow._fields]
+_TIMES = [
+    f"routine__{field}" if field in _ROUTINE_FIELDS else field
+    for field in DueRow._fields
+    if isinstance((Routine if field in _ROUTINE_FIELDS else RoutineState)._meta.get_field(field), DateTimeField)
+]
 _SQL_COLUMNS = ", ".join(_sql_column(field) for field in DueRow._fields)
 
 
@@ -114,9 +132,10 @@ class NewState(NamedTuple):
     routine_id: int
     last_slot: datetime | None
     next_slot: datetime | None
+    slot_source: str
     next_run_at: datetime | None
     next_source: str
-    hint_next_at: datetime | None
+    clamps_from: datetime | None
     fingerprint: str
     release_policy: str
     release_until: datetime | None
@@ -158,6 +177,23 @@ def due_ids(now: datetime, limit: int, *, without: Collection[int] = ()) -> list
     """Which routines would be taken. Nothing is locked, and no value is read that could be unreadable."""
     due = _due(ledger_alias(), now).exclude(pk__in=without)
     return list(due.values_list("routine_id", flat=True)[:limit])
+
+
+def look_at_due(
+    now: datetime, *columns: str, also: Collection[int] = (), limit: int
+) -> list[tuple[DueRow, tuple[Any, ...]]]:
+    """What a claim would take now, and these routines also, with more columns of the state. Nothing is locked.
+
+    A row that cannot be read is left out: a claim parks its routine.
+    """
+    states = RoutineState.objects.using(ledger_alias()).filter(readable(*_TIMES, "last_success_at"))
+    due = Q(next_run_at__lte=now)
+    rows = states.filter(due).order_by("next_run_at", "routine_id")
+    if also:  # in front, or they could fall behind the limit
+        first = Case(When(pk__in=also, then=Value(0)), default=Value(1))
+        rows = states.filter(due | Q(pk__in=also)).order_by(first, "next_run_at", "routine_id")
+    width = len(DueRow._fields)
+    return [(DueRow._make(row[:width]), row[width:]) for row in rows.values_list(*_COLUMNS, *columns)[:limit]]
 
 
 def _take_in_two_statements(
@@ -215,6 +251,12 @@ def _write_in_one_statement(alias: str, states: Sequence[NewState]) -> None:
 def _write_portably(alias: str, states: Sequence[NewState]) -> None:
     rows = [RoutineState(**state._asdict()) for state in states]
     RoutineState.objects.using(alias).bulk_update(rows, [*NewState._fields[1:]])
+
+
+def drop_hints(kind: HintKind, routine_ids: Collection[int]) -> None:
+    """Drop hints of one kind, which are used up or over. Few claims have any, so the statement that moves the states on
+    knows nothing of them."""
+    RoutineState.objects.using(ledger_alias()).filter(AnyOf("pk", routine_ids)).update(**no_hint(kind))
 
 
 def next_due_at(*, after: datetime | None = None, without: Collection[int] = ()) -> datetime | None:

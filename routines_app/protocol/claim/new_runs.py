@@ -15,14 +15,15 @@ from django.db import connections
 
 from routines_app.core.admission import Standing
 from routines_app.core.catch_up import Fire
-from routines_app.core.firing import Skipped
 from routines_app.core.jitter import jitter_ms
 from routines_app.core.keys import finer_slot_key, slot_key
-from routines_app.core.words import HINTED, Reason, RunStatus, RunTrigger
+from routines_app.core.owed import Skipped
+from routines_app.core.words import BASELINES, HINTED, Reason, RunStatus, RunTrigger
 from routines_app.models import RoutineRun, new_run_id
 from routines_app.protocol.claim.due import DueRow
 from routines_app.protocol.ledger.arrays import array_literal
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, sql
+from routines_app.protocol.plan.planning import baseline_source, slot_source_of
 from routines_app.protocol.record.slot_keys import taken_slots
 
 
@@ -80,13 +81,14 @@ def new_run(row: DueRow, fire: Fire) -> NewRun:
     eligible_at = fire.slot
     if row.jitter_ms:
         eligible_at += timedelta(milliseconds=jitter_ms(str(row.routine_id), fire.slot, row.jitter_ms))
+    source = _source_of(row, fire.slot)
     return NewRun(
         id=new_run_id(),
         routine_id=row.routine_id,
         status=RunStatus.PENDING.value,
         reason="",
-        trigger=_trigger_of(row, fire),
-        source=row.next_source,
+        trigger=_trigger_of(source, fire),
+        source=source,
         task=row.task,
         queue=row.queue,
         timeout_ms=row.timeout_ms,
@@ -109,15 +111,24 @@ def skipped_run(row: DueRow, skip: Skipped, now: datetime) -> NewRun:
     run = new_run(row, Fire(slot=span.first, missed=False))
     reason = Reason.PAUSED if row.release_until is not None and skip.reason == Reason.MISFIRE else skip.reason
     until = span.last if span.count > 1 else None
+    # Of slots that were passed over: what has gone past them.
+    source = slot_source_of(row, row).value if skip.reason == Reason.SUPERSEDED else run.source
     return run.ended(RunStatus.SKIPPED, reason, now)._replace(
-        scheduled_until=until, occurrences=span.count, eligible_at=span.first
+        scheduled_until=until, occurrences=span.count, eligible_at=span.first, source=source
     )
 
 
-def _trigger_of(row: DueRow, fire: Fire) -> str:
+def _source_of(row: DueRow, slot: datetime) -> str:
+    """Why that slot: a hint or a clamp chose the one that was planned, and none of those around it."""
+    source = slot_source_of(row, row)
+    found = source if slot == row.next_slot or source in BASELINES else baseline_source(row)
+    return found.value
+
+
+def _trigger_of(source: str, fire: Fire) -> str:
     if fire.missed:
         return RunTrigger.CATCH_UP.value
-    return RunTrigger.HINT.value if row.next_source in HINTED else RunTrigger.SCHEDULE.value
+    return RunTrigger.HINT.value if source in HINTED else RunTrigger.SCHEDULE.value
 
 
 def insert_runs(rows: Sequence[NewRun]) -> set[UUID]:

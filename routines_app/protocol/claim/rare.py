@@ -9,7 +9,9 @@ from typing import Any
 from django.db import transaction
 
 from routines_app.core.errors import shown
-from routines_app.models import ChangeKind, Routine, RoutineState, ScheduleChange
+from routines_app.core.words import HintKind
+from routines_app.models import HINT_COLUMNS, ChangeKind, Routine, RoutineState, ScheduleChange
+from routines_app.protocol.claim.decide import Claimed
 from routines_app.protocol.claim.due import DueRow, NewState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.park import park
@@ -64,6 +66,32 @@ def record_moves(moves: Sequence[tuple[DueRow, NewState]], now: datetime) -> Non
         )
         for row, state in moves
     )
+
+
+def record_ends(ends: Sequence[tuple[DueRow, Claimed]], now: datetime) -> None:
+    """The history says which hints are over, and what the plan follows since then."""
+    ScheduleChange.objects.using(ledger_alias()).bulk_create(
+        ScheduleChange(
+            routine_id=row.routine_id,
+            routine_name=row.name,
+            kind=ChangeKind.HINT_EXPIRED,
+            at=now,
+            actor=changes.BEAT,
+            before={column: _as_json(getattr(row, column)) for column in _read_columns(claimed.expired)},
+            after={"next_source": claimed.state.next_source},
+            next_slot=claimed.state.next_slot,
+        )
+        for row, claimed in ends
+    )
+
+
+def _read_columns(kinds: Sequence[HintKind]) -> list[str]:
+    """Value and expiry; who asked and why, the proposal's own row says."""
+    return [column for kind in kinds for column in HINT_COLUMNS[kind][:2]]
+
+
+def _as_json(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _replanned(row: DueRow, state: NewState, now: datetime, **facts: Any) -> ScheduleChange:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, Value, When
 
 from routines_app.core.transitions import ACTIVE
-from routines_app.core.words import BASELINE, Source, TriggerKind
+from routines_app.core.words import Source
 from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import lock_free_states
@@ -25,11 +25,7 @@ def continue_catch_up(routine_ids: Collection[int], now: datetime) -> int:
     if not waiting:
         return 0
     states = RoutineState.objects.using(ledger_alias()).filter(pk__in=waiting, next_source=Source.CATCHING_UP)
-    woken = _look_again(states, now)
-    if woken < len(waiting):
-        # Plain SQL can store a kind that is none: the claim looks at it, and parks the routine with that reason.
-        woken += states.update(next_run_at=now, next_source=Source.BASELINE_INTERVAL)
-    return woken
+    return _look_again(states, now)
 
 
 def continue_after(routine_ids: Collection[int], now: datetime) -> int:
@@ -52,15 +48,8 @@ def between_chains() -> QuerySet[RoutineState]:
 
 
 def _look_again(states: QuerySet[RoutineState], now: datetime) -> int:
-    woken = states.filter(next_slot=None).update(next_run_at=None, next_source=Source.ENDED)
-    for source, kinds in _by_source().items():
-        woken += states.filter(routine__trigger_kind__in=kinds).update(next_run_at=now, next_source=source)
-    return woken
-
-
-def _by_source() -> dict[Source, list[str]]:
-    """Which kinds of trigger count their slots in the same way; a MANUAL one by the interval of its hint."""
-    kinds: dict[Source, list[str]] = {}
-    for kind in TriggerKind:
-        kinds.setdefault(BASELINE[kind] or Source.BASELINE_INTERVAL, []).append(kind)
-    return kinds
+    """At the slot that waited, for the reason that it was chosen for."""
+    ended = states.filter(next_slot=None).update(next_run_at=None, next_source=Source.ENDED)
+    # A slot that plain SQL has set has no source: the claim takes it for the trigger's own.
+    nobody_said = When(slot_source="", then=Value(Source.BASELINE_INTERVAL.value))
+    return ended + states.update(next_run_at=now, next_source=Case(nobody_said, default=F("slot_source")))

@@ -27,9 +27,10 @@ from django.db.models import Q
 from routines_app.coordination import leases, wakeups
 from routines_app.core.retry import RetryAt, decide_retry
 from routines_app.core.transitions import TERMINAL
-from routines_app.core.words import Reason, RunStatus, Source
+from routines_app.core.words import ConcurrencyPolicy, Reason, RunStatus, Source
 from routines_app.models import RoutineRun, new_run_id
 from routines_app.protocol.end import mirror
+from routines_app.protocol.end.line import let_next_go
 from routines_app.protocol.end.recorded import Recorded, read_back
 from routines_app.protocol.end.transaction import (
     NextAttempt,
@@ -170,7 +171,7 @@ def _end_in_one_statement(
         rows = _finish_statement(alias, arguments, None)
     if not rows:
         return None
-    status, reason, failures_before, next_source, goes_on, retry_id = rows[0]
+    status, reason, pooled, failures_before, next_source, goes_on, retry_id = rows[0]
     return Recorded(
         status=RunStatus(status),
         reason=reason,
@@ -179,6 +180,7 @@ def _end_in_one_statement(
         recovered=outcome.status == RunStatus.SUCCESS and failures_before > 0,
         catching_up=next_source == Source.CATCHING_UP,
         mirrored=mirrored is not None,
+        pooled=pooled,
     )
 
 
@@ -232,6 +234,8 @@ def _follow_up(alias: str, run: RunFacts, recorded: Recorded, now: datetime) -> 
         settle(alias, run.routine_id, now, recovered=recorded.recovered)
     if run.replaces:
         let_replacement_go(alias, run.routine_id, now)
+    if run.policy == ConcurrencyPolicy.QUEUE and chain_ended:
+        let_next_go([run.routine_id], now)
 
 
 def _recorded_before(run: RunFacts, now: datetime) -> Recorded | None:
@@ -255,7 +259,7 @@ def _after_commit(run: RunFacts, outcome: Outcome, recorded: Recorded) -> None:
 
 
 def _concerns_beats(run: RunFacts, recorded: Recorded) -> bool:
-    return recorded.retry_id is not None or run.pool_id is not None or run.replaces or recorded.catching_up
+    return recorded.retry_id is not None or recorded.pooled or run.replaces or recorded.catching_up
 
 
 def _tell(run: RunFacts, outcome: Outcome, recorded: Recorded) -> None:

@@ -6,8 +6,8 @@
 -- Whoever is not the process that executes the run has no token, and takes the row's away.
 -- Arguments: run, routine, fence, token, tell_after, status, reason, result, error, traceback, progress, succeeded,
 --   retry (bool), retry_id, retry_key, retry_at, retry_budget, retry_own, retry_args, retry_kwargs.
--- Result: one row if the run was still ours: status, reason, failure_count before, next_source, whether the chain goes
---   on, and the id of the next attempt (another one's, where its key has a row already; NULL: too new to be seen).
+-- Result: one row if the run was still ours: status, reason, whether it had a pool, failure_count before, next_source,
+--   whether the chain goes on, and the id of the next attempt (another one's, where its key has a row already; NULL: too new to be seen).
 WITH locked AS MATERIALIZED (
     SELECT routine_id, failure_count, next_source
     FROM routines_routinestate WHERE routine_id = %(routine)s FOR UPDATE
@@ -32,7 +32,8 @@ WITH locked AS MATERIALIZED (
       AND run.fence IS NOT DISTINCT FROM %(fence)s::bigint
     RETURNING run.*
 ), goes_on AS (
-    SELECT routine.id, routine.pool_id
+    SELECT routine.id,
+           COALESCE(routine.pool_id, (SELECT id FROM routines_pool WHERE is_default)) AS pool_id
     FROM ended
     JOIN locked ON locked.routine_id = ended.routine_id
     JOIN routines_routine AS routine ON routine.id = ended.routine_id
@@ -52,18 +53,19 @@ WITH locked AS MATERIALIZED (
 ), retried AS (
     INSERT INTO routines_routinerun (
         id, routine_id, status, reason, "trigger", source, task, queue, timeout_ms, args, kwargs, pool_id,
-        scheduled_for, eligible_at, publish_after, attempt, budget_used, own_retries, retry_of_id, chain, idempotency_key, requested_by
+        scheduled_for, eligible_at, publish_after, attempt, budget_used, own_retries, retry_of_id, chain, idempotency_key, requested_by,
+        requested_at
     )
     SELECT %(retry_id)s::uuid, ended.routine_id, 'PENDING', 'not_yet', 'retry', ended.source, ended.task, ended.queue,
            ended.timeout_ms, COALESCE(%(retry_args)s::jsonb, ended.args), COALESCE(%(retry_kwargs)s::jsonb, ended.kwargs),
            goes_on.pool_id, ended.scheduled_for, %(retry_at)s::timestamptz, %(retry_at)s::timestamptz,
            ended.attempt + 1, %(retry_budget)s::int, COALESCE(%(retry_own)s::int, 0), ended.id, COALESCE(ended.chain, ended.id), %(retry_key)s::text,
-           ended.requested_by
+           ended.requested_by, ended.requested_at
     FROM ended
     JOIN goes_on ON goes_on.id = ended.routine_id
     ON CONFLICT (idempotency_key) DO NOTHING
     RETURNING id
 ) {mirror}
-SELECT ended.status, ended.reason, locked.failure_count, locked.next_source, EXISTS (SELECT FROM goes_on),
+SELECT ended.status, ended.reason, ended.pool_id IS NOT NULL, locked.failure_count, locked.next_source, EXISTS (SELECT FROM goes_on),
        COALESCE((SELECT id FROM retried), (SELECT id FROM routines_routinerun WHERE idempotency_key = %(retry_key)s::text))
 FROM ended, locked

@@ -12,34 +12,45 @@ from django.db.models import BooleanField, Case, F, Q, Value, When, Window
 from django.db.models.functions import RowNumber
 
 from routines_app.core.admission import ActiveRun
-from routines_app.core.holding import HELD_AS
+from routines_app.core.line import place_of
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import fast_rows, ledger_alias
 from routines_app.protocol.ledger.locks import lock_runs, update_locked
+from routines_app.protocol.plan.held import HELD_BY_STATUS
 
 READ_PER_KIND = 20  # of one routine: a backlog of thousands decides nothing that its newest rows do not
 
 _LET_THROUGH = Q(admitted_at__isnull=False) | Q(dispatched_at__isnull=False)
-_IN_POOL_QUEUE = Q(pool__isnull=False, publish_after=None) & ~Q(reason__in=sorted(HELD_AS.values()))
+_ALL = Q()
+# Not by its reason: a pause writes one, but whatever parks a routine leaves its rows as they are.
+_IN_POOL_QUEUE = Q(pool__isnull=False, publish_after=None) & ~HELD_BY_STATUS
+
+IN_THE_WAY = Q(status=RunStatus.RUNNING) | Q(status=RunStatus.PENDING) & (_LET_THROUGH | _IN_POOL_QUEUE)
+"""Active runs for which another run of an exclusive routine waits."""
 
 
-def active_runs(routine_ids: Collection[int]) -> dict[int, list[ActiveRun]]:
+def active_runs(routine_ids: Collection[int], only: Q = _ALL) -> dict[int, list[ActiveRun]]:
     """The active runs of these routines, in one statement. Call it with the routines' states locked.
 
-    Of each kind (running, sent, held) the newest of a routine are enough.
+    Of each kind (running, sent, held back, waiting; by what asked for it) the newest of a routine are enough.
     """
     found: dict[int, list[ActiveRun]] = defaultdict(list)
     if not routine_ids:
         return found
-    for run_id, routine_id, status, sent, stop_requested_at, reason in _newest_of_each_kind(routine_ids):
+    for row in _newest_of_each_kind(routine_ids, only):
+        run_id, routine_id, status, sent, held, stop_requested_at, reason, trigger, scheduled_for = row
+        is_unsent = status == RunStatus.PENDING and not sent
         found[routine_id].append(
             ActiveRun(
                 id=run_id,
+                place=place_of(trigger, scheduled_for, run_id),
                 running=status == RunStatus.RUNNING,
                 sent=status == RunStatus.PENDING and bool(sent),
+                waits=is_unsent and reason == Reason.OVERLAP,
+                held=is_unsent and bool(held),
                 stop_requested_at=stop_requested_at,
                 overdue=reason == Reason.OVERDUE,
             )
@@ -47,16 +58,20 @@ def active_runs(routine_ids: Collection[int]) -> dict[int, list[ActiveRun]]:
     return found
 
 
-def _newest_of_each_kind(routine_ids: Collection[int]) -> Iterable[tuple[Any, ...]]:
+def _newest_of_each_kind(routine_ids: Collection[int], only: Q) -> Iterable[tuple[Any, ...]]:
     active = RoutineRun.objects.using(ledger_alias()).filter(
-        AnyOf("routine_id", routine_ids), status__in=sorted(ACTIVE)
+        only, AnyOf("routine_id", routine_ids), status__in=sorted(ACTIVE)
     )
-    sent = Case(
-        When(_LET_THROUGH | _IN_POOL_QUEUE, then=Value(True)), default=Value(False), output_field=BooleanField()
-    )
-    place = Window(RowNumber(), partition_by=[F("routine_id"), F("status"), F("sent")], order_by=F("id").desc())
-    newest = active.annotate(sent=sent).annotate(place=place).filter(place__lte=READ_PER_KIND).order_by("id")
-    return fast_rows(newest.values_list("id", "routine_id", "status", "sent", "stop_requested_at", "reason"))
+    kind = [F("routine_id"), F("status"), F("sent"), F("held"), F("trigger")]
+    place = Window(RowNumber(), partition_by=kind, order_by=F("id").desc())
+    kinds = active.annotate(sent=_is(_LET_THROUGH | _IN_POOL_QUEUE), held=_is(HELD_BY_STATUS))
+    newest = kinds.annotate(place=place).filter(place__lte=READ_PER_KIND).order_by("id")
+    columns = ("id", "routine_id", "status", "sent", "held", "stop_requested_at", "reason", "trigger", "scheduled_for")
+    return fast_rows(newest.values_list(*columns))
+
+
+def _is(condition: Q) -> Case:
+    return Case(When(condition, then=Value(True)), default=Value(False), output_field=BooleanField())
 
 
 def request_stop(run_ids: Collection[UUID], reason: Reason, now: datetime) -> int:
@@ -67,8 +82,11 @@ def request_stop(run_ids: Collection[UUID], reason: Reason, now: datetime) -> in
 
 def cancel_pending(run_ids: Collection[UUID], reason: Reason, now: datetime) -> list[UUID]:
     """End PENDING runs that have not started; which. One that starts at the same moment wins and is left alone."""
+    return end_waiting(run_ids, RunStatus.CANCELLED, reason, now)
+
+
+def end_waiting(run_ids: Collection[UUID], status: RunStatus, reason: Reason, now: datetime) -> list[UUID]:
     pending = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.PENDING)
-    ended = {"status": RunStatus.CANCELLED, "reason": reason, "completed_at": now, "publish_after": None}
     ids = lock_runs(pending, run_ids)
-    update_locked(ids, **ended)
+    update_locked(ids, status=status, reason=reason, completed_at=now, publish_after=None)
     return ids

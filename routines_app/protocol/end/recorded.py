@@ -25,6 +25,8 @@ class Recorded:
     recovered: bool = False
     """The first success after failures."""
     catching_up: bool = False
+    pooled: bool = False
+    """It had a place in a pool, perhaps only since it ran: the default pool takes such runs in."""
 
     @property
     def told(self) -> dict[str, Any]:
@@ -45,6 +47,7 @@ def read_back(alias: str, run: RoutineRun) -> Recorded:
         exhausted=exhausted,
         parked=_why_parked(alias, run) if exhausted else "",
         recovered=status == RunStatus.SUCCESS,
+        pooled=run.pool_id is not None,
         catching_up=RoutineState.objects.using(alias)
         .filter(pk=run.routine_id, next_source=Source.CATCHING_UP)
         .exists(),

@@ -5,7 +5,8 @@ Locks: the routine's state, then the run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -13,13 +14,26 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F
 
-from routines_app.core.governor import Plan, plan_next
-from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger, Source, TriggerKind
+from routines_app.core.governor import Plan, pace_hint, plan_next
+from routines_app.core.words import (
+    BASELINES,
+    ConcurrencyPolicy,
+    HintKind,
+    Reason,
+    RoutineStatus,
+    RunStatus,
+    RunTrigger,
+    Source,
+    TriggerKind,
+)
 from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState
 from routines_app.models.result_field import value_of
 from routines_app.protocol.end.catch_up import continue_catch_up
+from routines_app.protocol.end.line import let_next_go
 from routines_app.protocol.end.recorded import Recorded
+from routines_app.protocol.ledger.default_pool import pool_of
 from routines_app.protocol.ledger.locks import lock_run, lock_state, update_in_order
+from routines_app.protocol.plan.hints import drop_expired, record_expired
 from routines_app.protocol.plan.planning import anchor_of, plan_from_now, plan_state, replan
 from routines_app.protocol.record import changes
 from routines_app.protocol.record.facts import RunFacts
@@ -63,7 +77,8 @@ def end_in_transaction(
         goes_on = attempt is not None and not row.stop_requested_at and routine.status != RoutineStatus.ARCHIVED
         if attempt is not None and goes_on:
             retry_id = _insert_retry(alias, row, routine, attempt)
-        return _count(alias, routine, state, status, reason, retry_id, now)
+        recorded = _count(alias, routine, state, status, reason, retry_id, now)
+        return replace(recorded, pooled=row.pool_id is not None)
 
 
 def _effective(row: RoutineRun, outcome: Outcome) -> tuple[RunStatus, str]:
@@ -98,7 +113,7 @@ def _insert_retry(alias: str, row: RoutineRun, routine: Routine, attempt: NextAt
         timeout_ms=row.timeout_ms,
         args=row.args if attempt.args is None else attempt.args,
         kwargs=row.kwargs if attempt.kwargs is None else attempt.kwargs,
-        pool_id=routine.pool_id,
+        pool_id=pool_of(routine),
         scheduled_for=row.scheduled_for,
         eligible_at=attempt.at,
         publish_after=attempt.at,
@@ -109,6 +124,7 @@ def _insert_retry(alias: str, row: RoutineRun, routine: Routine, attempt: NextAt
         chain=row.chain_id,
         idempotency_key=attempt.key,
         requested_by=row.requested_by,
+        requested_at=row.requested_at,
     )
     runs = RoutineRun.objects.using(alias)
     runs.bulk_create([retry], ignore_conflicts=True)
@@ -138,6 +154,8 @@ def _count(
     if retry_id is None:
         continue_catch_up([routine.pk], now)
     let_replacement_go(alias, routine.pk, now)
+    if retry_id is None and routine.concurrency_policy == ConcurrencyPolicy.QUEUE:
+        let_next_go([routine.pk], now)
     return Recorded(
         status=status,
         reason=reason,
@@ -171,13 +189,18 @@ def _replan_interval(routine: Routine, state: RoutineState, now: datetime) -> No
         return
     if state.next_slot is None or state.next_run_at is None or state.next_slot <= now:
         return
+    if _is_hinted(state, now):
+        return
     before = {"next_slot": state.next_slot}
+    gone = drop_expired(routine, state, now)
     anchor, plan = _plan_anew(routine, state, now)
     if plan.next_run_at == state.next_slot:
+        record_expired([(routine, state, gone)], now, changes.WORKER)
         return
     state.last_slot = anchor
-    state.next_slot = state.next_run_at = plan.next_run_at
-    state.next_source = plan.source
+    state.set_slot(plan.next_run_at, plan.source)
+    state.next_run_at, state.next_source = plan.next_run_at, plan.source
+    record_expired([(routine, state, gone)], now, changes.WORKER)
     why = f"{state.failure_count} failed chains in a row" if state.failure_count else "recovered"
     after = {"next_slot": state.next_slot}
     changes.record(
@@ -185,12 +208,28 @@ def _replan_interval(routine: Routine, state: RoutineState, now: datetime) -> No
     )
 
 
+def _is_hinted(state: RoutineState, now: datetime) -> bool:
+    """Whether a hinted interval chose the next moment: failures do not matter as long as it is in force."""
+    expires_at = state.hint_interval_expires_at
+    return expires_at is not None and expires_at > now and state.slot_source not in BASELINES
+
+
 def _plan_anew(routine: Routine, state: RoutineState, now: datetime) -> tuple[datetime | None, Plan]:
+    pace = pace_hint(plan_state(routine, state))
+    if pace is not None and state.slot_source in BASELINES and _not_after(state.next_slot, pace.expires_at):
+        # The slot is from before the hint, which was slower: that takes effect from the slot after it.
+        state = copy(state)
+        state.drop_hint(HintKind.INTERVAL)
+        state.drop_hint(HintKind.FACTOR)
     plan = plan_next(plan_state(routine, state), now, anchor_of(routine, state))
     if plan.next_run_at is not None and plan.next_run_at <= now:
         # The slots that backing off left out were never expected: the recovered rhythm goes on from now.
         return plan_from_now(routine, state, now)
     return state.last_slot, plan
+
+
+def _not_after(slot: datetime | None, moment: datetime) -> bool:
+    return slot is not None and slot <= moment
 
 
 def settle(alias: str, routine_id: int, now: datetime, *, recovered: bool) -> None:

@@ -1,7 +1,7 @@
-"""PENDING runs that end without having started: cancelled, replaced, archived.
+"""PENDING runs that end without having started: cancelled, replaced, superseded, archived.
 
 Compare-and-set: a start at the same moment wins or loses as a whole. When a chain has ended this way, an ALL catch-up
-goes on.
+goes on, and so does QUEUE's line.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from uuid import UUID
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.catch_up import continue_catch_up
-from routines_app.protocol.end.overlap import cancel_pending
+from routines_app.protocol.end.line import let_next_go
+from routines_app.protocol.end.overlap import cancel_pending, end_waiting
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import update_locked
 from routines_app.protocol.record.events import tell
@@ -21,14 +22,22 @@ from routines_app.protocol.record.events import tell
 
 def end_pending(routine_id: int, run_ids: Collection[UUID], reason: Reason, now: datetime, said: str = "") -> int:
     """Cancel those of the routine's runs that are PENDING; how many there were. The routine's state is locked."""
-    runs = RoutineRun.objects.using(ledger_alias()).filter(routine_id=routine_id, id__in=run_ids)
+    return end_pending_of([routine_id], run_ids, reason, now, said)
+
+
+def end_pending_of(
+    routine_ids: Collection[int], run_ids: Collection[UUID], reason: Reason, now: datetime, said: str = ""
+) -> int:
+    """The same for several routines, whose states are locked."""
+    runs = RoutineRun.objects.using(ledger_alias()).filter(routine_id__in=routine_ids, id__in=run_ids)
     pending = list(runs.filter(status=RunStatus.PENDING).values_list("id", flat=True))
     ended = cancel_pending(pending, reason, now)
     if not ended:
         return 0
     if said:
         update_locked(ended, error=said)
-    continue_catch_up([routine_id], now)
+    continue_catch_up(routine_ids, now)
+    let_next_go(routine_ids, now)
     tell(runs.filter(id__in=ended).select_related("routine"))
     return len(ended)
 
@@ -36,4 +45,10 @@ def end_pending(routine_id: int, run_ids: Collection[UUID], reason: Reason, now:
 def replace_pending(run_ids: Collection[UUID], now: datetime) -> None:
     """Cancel what waits because a newer run takes its place. The states are locked, and moved on by the caller."""
     if ended := cancel_pending(run_ids, Reason.REPLACED, now):
+        tell(RoutineRun.objects.using(ledger_alias()).filter(id__in=ended).select_related("routine"))
+
+
+def supersede_pending(run_ids: Collection[UUID], now: datetime) -> None:
+    """End slots that wait, because a newer one stands for them (QUEUE). The states are locked."""
+    if ended := end_waiting(run_ids, RunStatus.SKIPPED, Reason.SUPERSEDED, now):
         tell(RoutineRun.objects.using(ledger_alias()).filter(id__in=ended).select_related("routine"))

@@ -14,7 +14,7 @@ A new row that refers to another (a run to its routine and its pool) needs that 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import connections, transaction
@@ -33,6 +33,7 @@ _SHARED = {
     "mysql": "FOR SHARE SKIP LOCKED",
 }
 _KEY_SHARED = _SHARED | {"postgresql": "FOR KEY SHARE SKIP LOCKED"}
+_KEY_KEPT = {kind: clause.removesuffix(" SKIP LOCKED") for kind, clause in _KEY_SHARED.items()}
 
 
 def lock_state(routine_id: int) -> RoutineState | None:
@@ -50,6 +51,12 @@ def lock_or_make_state(routine_id: int) -> RoutineState:
     return found
 
 
+def lock_states(routine_ids: Collection[int]) -> list[RoutineState]:
+    """The states of these routines, locked in the order of their ids. Waits."""
+    states = RoutineState.objects.using(ledger_alias()).filter(AnyOf("pk", routine_ids)).order_by("pk")
+    return list(states.select_for_update())
+
+
 def lock_free_states(routine_ids: Collection[int]) -> set[int]:
     """Lock the states that nobody else has locked; whose they are."""
     if not routine_ids:
@@ -58,16 +65,29 @@ def lock_free_states(routine_ids: Collection[int]) -> set[int]:
     return set(skipping_locked(states).values_list("pk", flat=True))
 
 
-def lock_free_pools(pool_ids: Collection[int]) -> dict[int, int]:
-    """Lock the pools that nobody else has locked; their ceilings by id. Room is counted under this lock."""
+class LockedPool(NamedTuple):
+    """A pool, as it is behind its lock."""
+
+    ceiling: int
+    is_default: bool | None
+
+
+def lock_free_pools(pool_ids: Collection[int]) -> dict[int, LockedPool]:
+    """Lock the pools that nobody else has locked; by id. Room is counted under this lock."""
     pools = Pool.objects.using(ledger_alias()).filter(AnyOf("pk", pool_ids)).order_by("pk")
     # A lock on the key would keep everybody from writing runs of the pool meanwhile.
-    return dict(skipping_locked(pools, keys=False).values_list("pk", "max_concurrent"))
+    locked = skipping_locked(pools, keys=False).values_list("pk", "max_concurrent", "is_default")
+    return {pool_id: LockedPool(ceiling, is_default) for pool_id, ceiling, is_default in locked}
 
 
 def free_keys(model: type[Model], ids: Collection[int]) -> set[int]:
     """Those of the rows that new rows may refer to now; they stay so until the commit."""
     return _share(model, ids, _KEY_SHARED)
+
+
+def keep_keys(model: type[Model], ids: Collection[int]) -> set[int]:
+    """The same, for whoever must know: those of the rows that are (still) there. Waits, as the new row would."""
+    return _share(model, ids, _KEY_KEPT)
 
 
 def unheld(model: type[Model], ids: Collection[Id]) -> set[Id]:

@@ -21,6 +21,14 @@ def unreadable(column: str) -> Q:
     return Q(**{f"{column}__lt": FIRST_MOMENT}) | Q(**{f"{column}__gt": LAST_MOMENT})
 
 
+def readable(*columns: str) -> Q:
+    """The rows whose times can all be read, or are none: for whoever shows many, and must not fail for one."""
+    found = Q()
+    for column in columns:
+        found &= ~unreadable(column)  # not asked whether it is NULL: to MariaDB a date of zeros is, where none may be
+    return found
+
+
 def take_unreadable_away(rows: QuerySet[Model], now: datetime, *, needed: Collection[str] = ()) -> list[str]:
     """Empty the times of these rows that cannot be read, or write the present where there must be one; which columns.
 

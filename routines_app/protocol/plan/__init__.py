@@ -1,6 +1,7 @@
 """When a routine is looked at next, and what becomes of slots that will not fire any more.
 
 * `planning`: from a routine and its state to the core's plan, and back into the state. No database.
+* `hints`: a proposal, and the end of hints whose time is over.
 * `leaving`: the whole move of a schedule to another plan, and to none.
 * `pause`: the end of a pause. `held`: runs that a pause or a parking holds back.
 * `unfired`: the slots that all of these leave behind, counted and written as SKIPPED.

@@ -7,19 +7,19 @@ from datetime import datetime
 from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Greatest
 
-from routines_app.core.holding import GOES_ANYWAY, HELD_AS
+from routines_app.core.holding import HELD_AS
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import update_in_order
 
-HELD_BY_STATUS = Q(routine__status__in=sorted(HELD_AS)) & ~Q(trigger=GOES_ANYWAY)
+HELD_BY_STATUS = Q(routine__status__in=sorted(HELD_AS)) & Q(requested_at=None)
 """`held_as`, asked of many runs at once."""
 
 
 def hold_runs(routine: Routine) -> int:
     """Hold what waits to be sent; what is in the broker is handed back by the worker that receives it."""
-    waiting = _unsent(routine).exclude(trigger=GOES_ANYWAY)
+    waiting = _unsent(routine).filter(requested_at=None)
     return update_in_order(waiting, publish_after=None, admitted_at=None, reason=Reason.PAUSED)
 
 

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from datetime import datetime
 
 from routines_app.core.holding import HELD_AS
+from routines_app.core.triggers import INSTANT
 from routines_app.core.words import Reason
 from routines_app.models import Routine, RoutineState
-from routines_app.protocol.plan.planning import fault_of, fingerprint_of, plan_slots, replan
+from routines_app.protocol.plan.hints import plan_anew
+from routines_app.protocol.plan.planning import fault_of, fingerprint_of, replan
 from routines_app.protocol.plan.unfired import last_after_skipping, skip_passed_over, skip_planned, skip_unfired
 
 
@@ -25,15 +27,17 @@ def change_plan(
     """
     _leave_behind(routine, state, now, why)
     change()
-    plan_slots(routine, state, now)
+    plan_anew(routine, state, now, changed=True)
 
 
 def plan_unless_due(routine: Routine, state: RoutineState, now: datetime) -> bool:
     """Plan anew by the same trigger; False when a slot is due: it stays due, the claim fires it and plans the next."""
     if state.next_slot is not None and state.next_slot <= now:
+        # What was gone past before it, nobody would know after the hint that did so is cleared.
+        skip_passed_over(routine, state, state.next_slot - INSTANT, now)
         return False
     skip_passed_over(routine, state, now)
-    plan_slots(routine, state, now)
+    plan_anew(routine, state, now)
     return True
 
 
@@ -41,14 +45,15 @@ def end_plan(routine: Routine, state: RoutineState, now: datetime, change: Calla
     """The last move: leave the plan behind and archive the routine by `change`; nothing is planned any more."""
     _leave_behind(routine, state, now, Reason.ARCHIVED)
     change()
-    state.next_slot, state.release_policy, state.release_until = None, "", None
+    state.set_slot(None, None)
+    state.release_policy, state.release_until = "", None
     replan(routine, state, now)
 
 
 def _leave_behind(routine: Routine, state: RoutineState, now: datetime, why: Reason) -> None:
     """Account for every slot up to now that the plan still owed."""
     reason = HELD_AS.get(routine.status, why)
-    if _is_unknown(routine, state, now):
+    if is_unknown(routine, state, now):
         skip_planned(routine, state, now, reason, now)
         return
     while skip_unfired(routine, state, now, reason, now):
@@ -60,10 +65,10 @@ def last_left_behind(routine: Routine, state: RoutineState, now: datetime) -> da
     """The last slot as leaving the plan would leave it, for those who only want to know what an edit will do."""
     if state.next_slot is None or state.next_slot > now:
         return state.last_slot
-    return state.next_slot if _is_unknown(routine, state, now) else last_after_skipping(routine, state, now)
+    return state.next_slot if is_unknown(routine, state, now) else last_after_skipping(routine, state, now)
 
 
-def _is_unknown(routine: Routine, state: RoutineState, now: datetime) -> bool:
+def is_unknown(routine: Routine, state: RoutineState, now: datetime) -> bool:
     """Changed by plain SQL, or not computable (any more): only the planned slot is known to be owed.
 
     Mending such a routine and archiving it must work.

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import DateTimeField, F
 
 from routines_app import signals
 from routines_app.core.errors import shown
 from routines_app.core.words import RoutineStatus, Source
-from routines_app.models import ChangeKind, Routine, RoutineState
+from routines_app.models import HINT_COLUMNS, ChangeKind, Routine, RoutineState, no_hint
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.errors import is_about_a_value
 from routines_app.protocol.ledger.locks import lock_free_states
@@ -25,6 +26,7 @@ from routines_app.protocol.record.events import emit
 
 logger = logging.getLogger(__name__)
 
+_TIMES = {field.attname for field in RoutineState._meta.concrete_fields if isinstance(field, DateTimeField)}
 _OUT = (RoutineStatus.PARKED, RoutineStatus.ARCHIVED)
 
 
@@ -75,11 +77,15 @@ def _take_away(routine_id: int, now: datetime) -> list[str]:
     alias = ledger_alias()
     states = RoutineState.objects.using(alias).filter(pk=routine_id)
     gone = take_unreadable_away(Routine.objects.using(alias).filter(pk=routine_id), now)
-    # Constraints hold these together with others: a plan without a moment sleeps, an end of a pause has its policy.
-    for column, values in (
+    # Constraints hold these together with others: a plan without a moment sleeps, an end of a pause has its policy, a
+    # hint its expiry.
+    together: list[tuple[str, dict[str, Any]]] = [
         ("next_run_at", {"next_run_at": None, "next_source": Source.PARKED}),
+        ("next_slot", {"next_slot": None, "slot_source": ""}),
         ("release_until", {"release_until": None, "release_policy": ""}),
-    ):
+        *((column, no_hint(kind)) for kind, columns in HINT_COLUMNS.items() for column in columns if column in _TIMES),
+    ]
+    for column, values in together:
         gone += [column] * states.filter(unreadable(column)).update(**values)
     return gone + take_unreadable_away(states, now)
 

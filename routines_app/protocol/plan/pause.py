@@ -20,8 +20,9 @@ from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus
 from routines_app.models import ChangeKind, Routine, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.held import release_held_runs
-from routines_app.protocol.plan.planning import plan_slots
-from routines_app.protocol.plan.unfired import skip_passed_over, skip_unfired, source_of
+from routines_app.protocol.plan.hints import plan_anew
+from routines_app.protocol.plan.planning import slot_source_of
+from routines_app.protocol.plan.unfired import skip_passed_over, skip_unfired
 from routines_app.protocol.record import changes
 
 
@@ -35,7 +36,7 @@ def end_pause(
     reason: str = "",
 ) -> None:
     """Make a PAUSED routine ACTIVE, account for the pause, and save both. The state is locked by the caller."""
-    ended_at = _end_of_pause(routine, now)
+    ended_at = end_of_pause(routine, now)
     before = {"status": routine.status, "paused_until": routine.paused_until}
     routine.status, routine.paused_until, routine.pause_reason = RoutineStatus.ACTIVE, None, ""
     routine.save(using=ledger_alias(), update_fields=["status", "paused_until", "pause_reason", "updated_at"])
@@ -47,7 +48,7 @@ def end_pause(
     )
 
 
-def _end_of_pause(routine: Routine, now: datetime) -> datetime:
+def end_of_pause(routine: Routine, now: datetime) -> datetime:
     """A pause that ran out ended just before its end: a slot at that very moment fires, however late it is seen."""
     if routine.paused_until is not None and routine.paused_until <= now:
         return routine.paused_until - INSTANT
@@ -59,13 +60,19 @@ def _release_slots(
 ) -> None:
     if release is CatchUpPolicy.SKIP:
         skip_unfired(routine, state, ended_at, Reason.PAUSED, now)
-    if state.next_slot is not None and state.next_slot <= ended_at:
+    if not leave_to_claim(routine, state, ended_at, now, release):
+        skip_passed_over(routine, state, ended_at)
+        plan_anew(routine, state, ended_at)
+
+
+def leave_to_claim(
+    routine: Routine, state: RoutineState, ended_at: datetime, now: datetime, release: CatchUpPolicy
+) -> bool:
+    """Whether slots are due that the claim takes; the state then says how. Nothing is written."""
+    if state.next_slot is None or state.next_slot > now:
+        return False
+    if state.next_slot <= ended_at:
         state.release_policy, state.release_until = release, ended_at
-        state.next_run_at, state.next_source = now, source_of(routine, state)
-        return
-    if state.next_slot is not None and state.next_slot <= now:
-        # The end of the pause is seen late, and a slot after it is due by now: it stays due, and the claim fires it.
-        state.next_run_at, state.next_source = now, source_of(routine, state)
-        return
-    skip_passed_over(routine, state, ended_at)
-    plan_slots(routine, state, ended_at)
+    # Otherwise the end of the pause is seen late, and a slot after it is due by now: it stays due, and fires.
+    state.next_run_at, state.next_source = now, slot_source_of(routine, state)
+    return True

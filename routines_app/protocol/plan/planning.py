@@ -9,9 +9,17 @@ from typing import Protocol, assert_never
 
 from routines_app.core.errors import InvalidValue
 from routines_app.core.fingerprint import schedule_fingerprint
-from routines_app.core.governor import Plan, PlanState, plan_next
+from routines_app.core.governor import (
+    Plan,
+    PlanState,
+    expired_hints,
+    pace_hint,
+    plan_next,
+    restarts,
+    without_hints,
+)
 from routines_app.core.triggers import CronTrigger, IntervalTrigger, ManualTrigger, Trigger, next_slot
-from routines_app.core.words import RoutineStatus, TriggerKind
+from routines_app.core.words import BASELINE, HintKind, RoutineStatus, Source, TriggerKind
 from routines_app.models import Routine, RoutineState
 
 
@@ -48,17 +56,29 @@ class ScheduleState(Protocol):
     @property
     def last_slot(self) -> datetime | None: ...
     @property
+    def slot_source(self) -> str: ...
+    @property
     def failure_count(self) -> int: ...
+    @property
+    def grid_from(self) -> datetime | None: ...
+    @property
+    def clamps_from(self) -> datetime | None: ...
     @property
     def hint_interval_ms(self) -> int | None: ...
     @property
+    def hint_interval_expires_at(self) -> datetime | None: ...
+    @property
     def hint_next_at(self) -> datetime | None: ...
     @property
-    def hint_expires_at(self) -> datetime | None: ...
+    def hint_next_expires_at(self) -> datetime | None: ...
+    @property
+    def hint_factor(self) -> float | None: ...
+    @property
+    def hint_factor_expires_at(self) -> datetime | None: ...
 
 
 def trigger_of(routine: Schedule, state: ScheduleState) -> Trigger:
-    """The routine's trigger; an interval counts on from its anchor."""
+    """The routine's trigger; an interval has its grid."""
     match kind_of(routine):
         case TriggerKind.CRON:
             return CronTrigger(
@@ -70,7 +90,7 @@ def trigger_of(routine: Schedule, state: ScheduleState) -> Trigger:
         case TriggerKind.INTERVAL:
             return IntervalTrigger(
                 interval_ms=_interval_of(routine),
-                anchor=anchor_of(routine, state),
+                anchor=grid_of(routine, state),
                 start_at=routine.start_at,
                 end_at=routine.end_at,
             )
@@ -94,9 +114,24 @@ def _interval_of(routine: Schedule) -> int:
     return routine.interval_ms
 
 
+def baseline_source(routine: Schedule) -> Source:
+    """The source of a plan that follows the routine's own trigger; a MANUAL one has slots only by hints."""
+    return BASELINE[kind_of(routine)] or Source.HINT_INTERVAL
+
+
+def slot_source_of(routine: Schedule, state: ScheduleState) -> Source:
+    """Why `next_slot` was chosen; one that plain SQL has set is taken for the trigger's own."""
+    return Source(state.slot_source) if state.slot_source else baseline_source(routine)
+
+
 def anchor_of(routine: Schedule, state: ScheduleState) -> datetime:
     """What slots are counted from: the last one, else the start, else the creation."""
     return state.last_slot or routine.start_at or routine.created_at
+
+
+def grid_of(routine: Schedule, state: ScheduleState) -> datetime:
+    """What an interval's grid is counted from. Hints and clamps never move it; an edit of the interval does."""
+    return state.grid_from or routine.start_at or routine.created_at
 
 
 def plan_state(routine: Schedule, state: ScheduleState) -> PlanState:
@@ -108,9 +143,13 @@ def plan_state(routine: Schedule, state: ScheduleState) -> PlanState:
         failure_count=state.failure_count,
         min_interval_ms=routine.min_interval_ms,
         max_interval_ms=routine.max_interval_ms,
+        clamps_from=state.clamps_from,
         hint_interval_ms=state.hint_interval_ms,
+        hint_interval_expires_at=state.hint_interval_expires_at,
         hint_next_at=state.hint_next_at,
-        hint_expires_at=state.hint_expires_at,
+        hint_next_expires_at=state.hint_next_expires_at,
+        hint_factor=state.hint_factor,
+        hint_factor_expires_at=state.hint_factor_expires_at,
     )
 
 
@@ -144,11 +183,15 @@ def fault_of(routine: Schedule, state: ScheduleState, now: datetime) -> Exceptio
     return None
 
 
-def plan_slots(routine: Routine, state: RoutineState, now: datetime) -> None:
-    """Plan the slots from now on, also those of a routine that is not ACTIVE and will not be looked at for them."""
-    replan(awake(routine), state, now)
+def plan_slots(routine: Routine, state: RoutineState, now: datetime, *, changed: bool = False) -> None:
+    """Plan the slots from now on, also those of a routine that is not ACTIVE and will not be looked at for them.
+
+    `changed`: the schedule is another one than the last slot's.
+    """
+    is_held = routine.status != RoutineStatus.ACTIVE
+    replan(awake(routine), state, now, changed=changed, is_held=is_held)
     state.release_policy, state.release_until = "", None
-    if routine.status != RoutineStatus.ACTIVE:
+    if is_held:
         replan(routine, state, now)
 
 
@@ -159,30 +202,51 @@ def awake(routine: Routine) -> Routine:
     return found
 
 
-def replan(routine: Routine, state: RoutineState, now: datetime) -> None:
+def replan(
+    routine: Routine, state: RoutineState, now: datetime, *, changed: bool = False, is_held: bool = False
+) -> None:
     """Plan from now on: slots up to now are left behind. Sets the state's plan fields; the caller saves.
 
     For a routine that is not ACTIVE only the moment of the next look changes: its slots stay where they are, so
     that the end of a pause can account for them, and so does the fingerprint of the schedule that they are of.
     """
-    anchor, plan = plan_from_now(routine, state, now)
+    anchor, plan = plan_from_now(routine, state, now, changed=changed, is_held=is_held)
     if routine.status == RoutineStatus.ACTIVE:
         state.fingerprint = fingerprint_of(routine)
         state.last_slot = anchor
-        state.next_slot = plan.next_run_at
+        state.set_slot(plan.next_run_at, plan.source)
     state.next_run_at = plan.next_run_at
     state.next_source = plan.source
 
 
-def plan_from_now(routine: Schedule, state: ScheduleState, now: datetime) -> tuple[datetime | None, Plan]:
-    """The plan when slots up to now are left behind, and the anchor that it counts from."""
+def plan_from_now(
+    routine: Schedule, state: ScheduleState, now: datetime, *, changed: bool = False, is_held: bool = False
+) -> tuple[datetime | None, Plan]:
+    """The plan when slots up to now are left behind, and the anchor that it counts from.
+
+    A hinted pace that is in force goes on from the last slot: planning anew must not put its next moment off. Of a
+    schedule that has `changed`, no slot before now is known to anybody. `is_held`: a pause or parking goes on.
+    """
     if routine.status != RoutineStatus.ACTIVE:
         return state.last_slot, _plan_asleep(routine, now)
     plan = plan_state(routine, state)
+    plan = without_hints(plan, expired_hints(plan, now))
+    plan = without_past_oneshot(plan, now) if is_held else plan
     anchor = _anchor_from_now(plan.trigger, state, now)
+    if not changed and state.last_slot is not None and pace_hint(plan) is not None:
+        anchor = max(now, state.last_slot) if restarts(plan, now, state.last_slot) else state.last_slot
     # Without an anchor the schedule has not begun: its first slot is the start itself.
     counted_from = now if anchor is None else anchor
     return anchor, plan_next(plan, now, counted_from)
+
+
+def without_past_oneshot(plan: PlanState, now: datetime) -> PlanState:
+    """The plan of a routine that is held back: a one-shot that is to fire at once waits until it goes on.
+
+    Planned now, it would be a slot that the pause has kept from firing.
+    """
+    at = plan.hint_next_at
+    return plan if at is None or at > now else without_hints(plan, (HintKind.NEXT,))
 
 
 def _plan_asleep(routine: Schedule, now: datetime) -> Plan:
@@ -193,9 +257,10 @@ def _plan_asleep(routine: Schedule, now: datetime) -> Plan:
 
 def _anchor_from_now(trigger: Trigger, state: ScheduleState, now: datetime) -> datetime | None:
     """The last slot that is not in the future: intervals keep their grid, cron looks after now."""
+    reached = now
     if isinstance(trigger, IntervalTrigger):
         if trigger.anchor > now:
             return state.last_slot
         interval = timedelta(milliseconds=trigger.interval_ms)
-        return trigger.anchor + (now - trigger.anchor) // interval * interval
-    return now if state.last_slot is None else max(now, state.last_slot)
+        reached = trigger.anchor + (now - trigger.anchor) // interval * interval
+    return reached if state.last_slot is None else max(reached, state.last_slot)

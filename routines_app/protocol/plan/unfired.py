@@ -9,32 +9,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from datetime import datetime
+from typing import NamedTuple
 
 from routines_app.core.catch_up import CatchUp
-from routines_app.core.firing import Due, Firing, decide_firing
-from routines_app.core.triggers import INSTANT, CronTrigger, Span, count_between, next_slot
+from routines_app.core.firing import Firing, decide_firing, withdraw_oneshot
+from routines_app.core.owed import Due
+from routines_app.core.triggers import CronTrigger, Span, count_between
 from routines_app.core.words import (
-    ASLEEP,
-    BASELINE,
     CatchUpPolicy,
+    HintKind,
     Reason,
+    RoutineStatus,
     RunStatus,
     RunTrigger,
     Source,
 )
 from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.planning import anchor_of, awake_plan_state, kind_of, plan_state
+from routines_app.protocol.plan.planning import anchor_of, awake_plan_state, plan_state, slot_source_of
 from routines_app.protocol.record.events import tell
-from routines_app.protocol.record.slot_keys import keys_of
+from routines_app.protocol.record.slot_keys import keys_of, keys_of_many
 
-OVERWRITTEN = ASLEEP | {Source.PAUSED}
-KEEP_NOTHING = CatchUp(policy=CatchUpPolicy.SKIP, grace_ms=0)
+KEEP_NOTHING = CatchUp(policy=CatchUpPolicy.SKIP, grace_ms=-1)  # a slot at that very moment is gone as well
 
 
-def baseline_source(routine: Routine) -> Source:
-    """The source of a plan that follows the routine's own trigger; a MANUAL one has slots only by hints."""
-    return BASELINE[kind_of(routine)] or Source.HINT_INTERVAL
+class Left(NamedTuple):
+    """Slots that a plan has left behind, and why: one SKIPPED row."""
+
+    span: Span
+    reason: Reason = Reason.SUPERSEDED
+    source: Source | None = None
 
 
 def unfired(routine: Routine, state: RoutineState, until: datetime) -> Span | None:
@@ -54,12 +58,17 @@ def skip_unfired(
     Call it with the state locked. The moment of a hint stands alone: when slots follow it, `state.next_slot` is still
     not later than `until` afterwards.
     """
+    source = None if state.next_slot is None or state.next_slot > until else slot_source_of(routine, state)
+    return _write(routine, state, move_past_unfired(routine, state, until), reason, now, source)
+
+
+def move_past_unfired(routine: Routine, state: RoutineState, until: datetime) -> list[Span]:
+    """Move the state past the unfired slots up to `until`; the caller writes them, or only wants to know."""
     firing = _left_over(routine, state, until)
     if firing is None:
         return []
-    source = source_of(routine, state)
     _move_past(firing, state)
-    return _write(routine, state, _spans(firing), reason, now, source)
+    return _spans(firing)
 
 
 def last_after_skipping(routine: Routine, state: RoutineState, until: datetime) -> datetime | None:
@@ -71,29 +80,82 @@ def last_after_skipping(routine: Routine, state: RoutineState, until: datetime) 
 
 
 def _move_past(firing: Firing, state: RoutineState) -> None:
-    state.last_slot, state.next_slot = firing.last_slot, firing.next_slot
+    state.last_slot, state.clamps_from = firing.last_slot, firing.clamps_from
+    state.set_slot(firing.next_slot, firing.slot_source)
     if firing.uses_up_oneshot:
-        state.hint_next_at = None
+        state.drop_hint(HintKind.NEXT)
 
 
-def skip_passed_over(routine: Routine, state: RoutineState, now: datetime) -> list[RoutineRun]:
-    """Write all cron slots up to now that a hint or a clamp went past, in one row: a new plan starts after now."""
+def skip_passed_over(routine: Routine, state: RoutineState, until: datetime, now: datetime | None = None) -> None:
+    """Write all cron slots up to `until` that a hint or a clamp went past, in one row: a new plan starts after it."""
+    span = pass_over(routine, state, until)
+    if span is not None:
+        write_left([(routine, state, [Left(span)])], now or until)
+
+
+def pass_over(routine: Routine, state: RoutineState, until: datetime) -> Span | None:
+    """Move the state past the cron slots up to `until` that a hint or a clamp went past; the caller writes them."""
     trigger = plan_state(routine, state).trigger
     if not isinstance(trigger, CronTrigger) or state.last_slot is None:
-        return []
-    span = count_between(trigger, state.last_slot, now)
-    if span is None:
-        return []
-    state.last_slot = span.last
-    return _write(routine, state, [span], Reason.SUPERSEDED, now)
+        return None
+    span = count_between(trigger, state.last_slot, until)
+    if span is not None:
+        state.last_slot = span.last
+    return span
+
+
+def withdraw(routine: Routine, state: RoutineState, reason: Reason, now: datetime) -> list[Left]:
+    """Take back the one-shot that is planned and due; the state goes on without it, and the caller writes its row.
+
+    Its hint is still there: the caller drops it.
+    """
+    assert state.next_slot is not None  # nosec B101 # it is due
+    due = Due(
+        plan=awake_plan_state(routine, state),
+        rule=KEEP_NOTHING,
+        last_slot=anchor_of(routine, state),
+        next_slot=state.next_slot,
+        source=Source.HINT_ONESHOT,
+    )
+    firing = withdraw_oneshot(due, now, reason)
+    _move_past(firing, state)
+    if routine.status == RoutineStatus.ACTIVE and state.next_source != Source.CATCHING_UP:
+        state.next_run_at, state.next_source = firing.next_run_at, firing.source
+    own = Source.HINT_ONESHOT
+    return [Left(left.span, left.reason, own if left.reason is reason else None) for left in firing.skipped]
+
+
+def write_left(found: Sequence[tuple[Routine, RoutineState, Sequence[Left]]], now: datetime) -> None:
+    """Write what many routines have left behind, with the states as they are planned by now."""
+    rows: list[tuple[Routine, Left, datetime | None]] = []
+    for routine, state, left in found:
+        ordered = sorted(left, key=lambda each: each.span.first)
+        following = [*(each.span.first for each in ordered), state.next_slot][1:]  # without any, nothing follows one
+        rows += [(routine, each, planned) for each, planned in zip(ordered, following, strict=True)]
+    if not rows:
+        return
+    keys = keys_of_many([(routine.pk, each.span.first) for routine, each, _ in rows])
+    _insert(
+        [
+            _skipped(routine, each.span, key, planned, each.reason, now, each.source)
+            for (routine, each, planned), key in zip(rows, keys, strict=True)
+        ]
+    )
 
 
 def skip_planned(routine: Routine, state: RoutineState, until: datetime, reason: Reason, now: datetime) -> None:
     """Write the one slot up to `until` that is known to be owed, when the schedule behind it is not known any more."""
+    _write(routine, state, move_past_planned(state, until), reason, now)
+
+
+def move_past_planned(state: RoutineState, until: datetime) -> list[Span]:
+    """Move the state past the planned slot, if that is not later than `until`; the caller writes it."""
     slot = state.next_slot
-    if slot is not None and slot <= until:
-        state.last_slot, state.next_slot = slot, None
-        _write(routine, state, [Span(first=slot, last=slot, count=1)], reason, now)
+    if slot is None or slot > until:
+        return []
+    state.last_slot = slot
+    state.set_slot(None, None)
+    return [Span(first=slot, last=slot, count=1)]
 
 
 def _left_over(routine: Routine, state: RoutineState, until: datetime) -> Firing | None:
@@ -104,25 +166,9 @@ def _left_over(routine: Routine, state: RoutineState, until: datetime) -> Firing
         rule=KEEP_NOTHING,
         last_slot=anchor_of(routine, state),
         next_slot=state.next_slot,
-        source=source_of(routine, state),
+        source=slot_source_of(routine, state),
     )
-    # A moment later, so that a slot at `until` itself counts as gone.
-    return decide_firing(due, until + INSTANT)
-
-
-def source_of(routine: Routine, state: RoutineState) -> Source:
-    """Why `next_slot` was planned; a pause or a catch-up has overwritten the state's own note of it.
-
-    A cron's slot tells by itself whether it is one: if not, a hint or a clamp chose it and went past others.
-    """
-    noted = Source(state.next_source)
-    if noted not in OVERWRITTEN:
-        return noted
-    if state.hint_next_at is not None and state.hint_next_at == state.next_slot:
-        return Source.HINT_ONESHOT
-    trigger = plan_state(routine, state).trigger
-    moved = isinstance(trigger, CronTrigger) and next_slot(trigger, anchor_of(routine, state)) != state.next_slot
-    return Source.HINT_INTERVAL if moved else baseline_source(routine)
+    return decide_firing(due, until)
 
 
 def _spans(firing: Firing) -> list[Span]:
@@ -138,15 +184,22 @@ def _write(
     now: datetime,
     source: Source | None = None,
 ) -> list[RoutineRun]:
+    if not spans:
+        return []
     following = [span.first for span in spans[1:]] + [state.next_slot]
     keys = keys_of(routine.pk, [span.first for span in spans])
     runs = [
         _skipped(routine, span, key, next_planned, reason, now, source)
         for span, key, next_planned in zip(spans, keys, following, strict=True)
     ]
-    RoutineRun.objects.using(ledger_alias()).bulk_create(runs, ignore_conflicts=True)
-    tell(runs)
+    _insert(runs)
     return runs
+
+
+def _insert(runs: list[RoutineRun]) -> None:
+    if runs:
+        RoutineRun.objects.using(ledger_alias()).bulk_create(runs, ignore_conflicts=True)
+        tell(runs)
 
 
 def _skipped(

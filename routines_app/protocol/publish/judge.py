@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,22 +20,27 @@ from routines_app.core.admission import (
     ActiveRun,
     Cancel,
     Candidate,
+    Decision,
     Hold,
     Publish,
     Replace,
     Skip,
     Standing,
+    Supersede,
     admit,
     standing,
 )
 from routines_app.core.expiry import is_expired
 from routines_app.core.holding import held_as
+from routines_app.core.line import Place, place_of
 from routines_app.core.words import ConcurrencyPolicy, Reason, RunStatus, is_exclusive
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.catch_up import continue_after
+from routines_app.protocol.end.line import first_of_each, let_next_go
 from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
+from routines_app.protocol.ledger.locks import lock_runs, update_locked
 from routines_app.protocol.record.events import tell
 from routines_app.protocol.record.messages import SHOWN_COLUMNS, message_of
 
@@ -45,6 +50,9 @@ _reported: set[int] = set()  # routines whose broken rows this process has told 
 
 # Behind the next in line nobody needs to look: who is let through wakes the next, and this is for when that was lost.
 LOOK_LATER = timedelta(seconds=30)
+
+
+_TAKES_TURNS = frozenset({ConcurrencyPolicy.FORBID, ConcurrencyPolicy.QUEUE})
 
 
 class WaitingRow(NamedTuple):
@@ -57,6 +65,7 @@ class WaitingRow(NamedTuple):
     queue: str
     timeout_ms: int | None
     trigger: str
+    requested_at: datetime | None
     scheduled_for: datetime
     eligible_at: datetime
     name: str
@@ -77,6 +86,7 @@ WAITING_COLUMNS = (
     "queue",
     "timeout_ms",
     "trigger",
+    "requested_at",
     "scheduled_for",
     "eligible_at",
     "routine__name",
@@ -91,21 +101,35 @@ WAITING_COLUMNS = (
 def judge(rows: Sequence[WaitingRow], now: datetime) -> list[Message]:
     """Decide each row, write what was decided, and return the messages of those that may go."""
     exclusive = {row.routine_id for row in rows if is_exclusive(row.policy)}
-    verdicts = _Verdicts(now, active_runs(exclusive))
-    for row in sorted(rows, key=lambda row: (row.scheduled_for, row.id)):
+    verdicts = Verdicts(now, active_runs(exclusive))
+    for row in in_order(rows):
         verdicts.decide(row)
     verdicts.write()
     return [_message(row) for row in verdicts.admitted]
 
 
-class _Verdicts:
-    """Decisions about many rows, gathered so that each kind is written in one statement."""
+def in_order(rows: Iterable[WaitingRow]) -> list[WaitingRow]:
+    """The order in which rows that are looked at together are decided: what one may do, the next ones may not."""
+    return sorted(rows, key=_turn)
+
+
+def _turn(row: WaitingRow) -> tuple[int, datetime, UUID]:
+    """By their slots, under QUEUE by their place in line."""
+    turn = _place_of(row).turn if row.policy == ConcurrencyPolicy.QUEUE else 0
+    return turn, row.scheduled_for, row.id
+
+
+class Verdicts:
+    """Decisions about many rows, gathered so that each kind is written in one statement.
+
+    Nothing is written before `write`: whoever only wants to know what a look would decide leaves that out.
+    """
 
     def __init__(self, now: datetime, active: dict[int, list[ActiveRun]]) -> None:
         self.now = now
         self._active = {routine_id: {run.id: run for run in runs} for routine_id, runs in active.items()}
         self.admitted: list[WaitingRow] = []
-        self._expired: list[WaitingRow] = []
+        self._skipped: dict[Reason, list[WaitingRow]] = defaultdict(list)
         self._standing: dict[Standing, list[UUID]] = defaultdict(list)
         self._stop: list[UUID] = []
         self._cancel: list[UUID] = []
@@ -113,10 +137,10 @@ class _Verdicts:
         self._next_in_line: set[int] = set()
         self._let_one_through: set[int] = set()
 
-    def decide(self, row: WaitingRow) -> None:
-        """A row that cannot be decided, whatever plain SQL made of it, must not stop the others."""
+    def decide(self, row: WaitingRow) -> Decision:
+        """What is decided. A row that cannot be, whatever plain SQL made of it, must not stop the others."""
         try:
-            self._decide(row)
+            return self._decide(row)
         except Error:
             raise
         except Exception:
@@ -124,13 +148,14 @@ class _Verdicts:
                 _reported.add(row.routine_id)
                 logger.exception("a waiting run of routine %s cannot be decided; it is looked at later", row.name)
             self._standing[Standing(None, self.now + LOOK_LATER, Reason.PUBLISH_FAILED)].append(row.id)
+            return Hold(Reason.PUBLISH_FAILED)
 
-    def _decide(self, row: WaitingRow) -> None:
+    def _decide(self, row: WaitingRow) -> Decision:
         if is_expired(row.trigger, row.scheduled_for, row.eligible_at, row.expires_ms, self.now):
-            self._expired.append(row)
-            self._forget(row.routine_id, row.id)
-            return
-        match admit(_candidate(row), self._others_of(row), self.now):
+            self._skip(row, Reason.EXPIRED)
+            return Skip(Reason.EXPIRED)
+        decision = admit(_candidate(row), self._others_of(row), self.now)
+        match decision:
             case Publish() | Hold() as decided:
                 self._stand(row, decided)
             case Cancel():
@@ -140,8 +165,11 @@ class _Verdicts:
                 self._drop(row.routine_id, cancel)
                 self._force += force
                 self._stand(row, then)
-            case Skip():
-                raise AssertionError("only a run that is being created can be skipped for overlap")
+            case Skip(reason):
+                self._skip(row, reason)
+            case Supersede():
+                raise AssertionError("only a run that is being created stands for others")
+        return decision
 
     def _others_of(self, row: WaitingRow) -> list[ActiveRun]:
         """The ids tell which of two runs was created later."""
@@ -156,9 +184,15 @@ class _Verdicts:
         goes = decided == Publish()
         on_its_way = goes or decided == Hold(Reason.CEILING)
         if is_exclusive(row.policy) and (on_its_way or row.id in self._active.get(row.routine_id, ())):
-            waiting = ActiveRun(id=row.id, running=False, sent=on_its_way)
-            self._active.setdefault(row.routine_id, {})[row.id] = waiting
-        if on_its_way and row.policy == ConcurrencyPolicy.FORBID:
+            self._active.setdefault(row.routine_id, {})[row.id] = ActiveRun(
+                id=row.id,
+                place=_place_of(row),
+                running=False,
+                sent=on_its_way,
+                waits=decided == Hold(Reason.OVERLAP),
+                held=_held_as(row) is not None,
+            )
+        if on_its_way and row.policy in _TAKES_TURNS:
             self._let_one_through.add(row.routine_id)
         if goes:
             self.admitted.append(row)
@@ -174,6 +208,10 @@ class _Verdicts:
         self._next_in_line.add(row.routine_id)
         return where if is_next else where._replace(publish_after=self.now + LOOK_LATER)
 
+    def _skip(self, row: WaitingRow, reason: Reason) -> None:
+        self._skipped[reason].append(row)
+        self._forget(row.routine_id, row.id)
+
     def _drop(self, routine_id: int, run_ids: Sequence[UUID]) -> None:
         self._cancel += run_ids
         for run_id in run_ids:
@@ -186,35 +224,43 @@ class _Verdicts:
         make_room(self.now, stop=self._stop, cancel=self._cancel, force=self._force)
         for where, run_ids in self._standing.items():
             _update(run_ids, **where._asdict(), error="")  # why it could not be published, the last time
-        self._expire()
+        for reason, rows in self._skipped.items():
+            self._end_skipped(rows, reason)
         _wake_next_in_line(self._let_one_through - self._next_in_line, self.now)
 
-    def _expire(self) -> None:
-        if not self._expired:
-            return
-        ids = [row.id for row in self._expired]
-        _update(ids, status=RunStatus.SKIPPED, reason=Reason.EXPIRED, completed_at=self.now, publish_after=None)
+    def _end_skipped(self, rows: Sequence[WaitingRow], reason: Reason) -> None:
+        ids = [row.id for row in rows]
+        _update(ids, status=RunStatus.SKIPPED, reason=reason, completed_at=self.now, publish_after=None)
         tell(RoutineRun.objects.using(ledger_alias()).filter(id__in=ids).select_related("routine"))
-        routine_ids = {row.routine_id for row in self._expired}
+        let_next_go({row.routine_id for row in rows if row.policy == ConcurrencyPolicy.QUEUE}, self.now)
         # Afterwards, because the states would have to be locked before the runs.
-        on_commit(partial(continue_after, routine_ids, self.now))
+        on_commit(partial(continue_after, {row.routine_id for row in rows}, self.now))
 
 
 def _wake_next_in_line(routine_ids: Collection[int], now: datetime) -> None:
-    """Have the oldest of what is held behind a run that was let through looked at often from now on."""
+    """Have the first of what is held behind a run that was let through looked at often from now on."""
     runs = RoutineRun.objects.using(ledger_alias())
     held = runs.filter(status=RunStatus.PENDING, dispatched_at=None, reason=Reason.OVERLAP)
-    for routine_id in sorted(routine_ids):
-        line = held.filter(routine_id=routine_id, publish_after__gt=now + LOOK_AGAIN).order_by("scheduled_for", "id")
-        _update(list(line.values_list("id", flat=True)[:1]), publish_after=now + LOOK_AGAIN)
+    if routine_ids:
+        first = first_of_each(held.filter(publish_after__gt=now + LOOK_AGAIN), routine_ids)
+        update_locked(lock_runs(held, first), publish_after=now + LOOK_AGAIN)
+
+
+def _place_of(row: WaitingRow) -> Place:
+    return place_of(row.trigger, row.scheduled_for, row.id)
+
+
+def _held_as(row: WaitingRow) -> Reason | None:
+    return held_as(row.status, row.requested_at)
 
 
 def _candidate(row: WaitingRow) -> Candidate:
     return Candidate(
         policy=ConcurrencyPolicy(row.policy),
         fresh=False,
+        place=_place_of(row),
         eligible_at=row.eligible_at,
-        held=held_as(row.status, row.trigger),
+        held=_held_as(row),
         pooled=row.pool_id is not None,
         replace_grace=timedelta(seconds=get_settings().replace_grace_seconds),
     )

@@ -7,32 +7,35 @@ What is done with the room is decided in `core/room.py`.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import Error, connections
-from django.db.models import Case, Count, Exists, OuterRef, QuerySet, Value, When
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from routines_app.conf import get_settings
 from routines_app.coordination.envelope import Message
-from routines_app.core.ranking import BANDS
 from routines_app.core.room import PoolUsage, Queued, need_not_queue, take_room
 from routines_app.core.transitions import ACTIVE
-from routines_app.core.words import Reason, RunStatus, RunTrigger
+from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.ledger.arrays import AnyOf, array_literal
 from routines_app.protocol.ledger.database import fast_rows, is_postgresql, ledger_alias, sql
+from routines_app.protocol.ledger.default_pool import IN_FLIGHT_WITHOUT_A_POOL
 from routines_app.protocol.ledger.errors import is_outage, retrying_conflicts
 from routines_app.protocol.ledger.locks import lock_free_pools, skipping_locked
 from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.plan.held import HELD_BY_STATUS
+from routines_app.protocol.publish.ranked import in_rank_order
 from routines_app.protocol.publish.unreadable import find_unreadable
 from routines_app.protocol.record.messages import BRIEF_SQL, messages_from, messages_of
 
-RANKED_AT_MOST = 5_000  # of one pool's queue, at one look
+RANKED_AT_MOST = 5_000  # of one pool's queue, at one look: the first, by the same rank (`ranked.py`)
+SPARE = 500  # of them, for those whose row somebody holds
 
 _SHOWN = {name: BRIEF_SQL.format(f"coalesce(run.{name}, routine.{name})") for name in ("args", "kwargs")}
 
@@ -94,7 +97,7 @@ def _admit_pool(pool_id: int, now: datetime) -> list[Message]:
         pool = _locked_usage([pool_id]).get(pool_id)
         if pool is None or not pool.room:
             return []
-        return _fill(pool, _first_in_queue(pool_id, now), now)
+        return _fill(pool, _first_in_queue(pool_id, pool.room, now), now)
 
 
 def _fill(pool: PoolUsage, queue: list[Queued], now: datetime) -> list[Message]:
@@ -112,56 +115,52 @@ def _fill(pool: PoolUsage, queue: list[Queued], now: datetime) -> list[Message]:
 
 def _locked_usage(pool_ids: Sequence[int]) -> dict[int, PoolUsage]:
     """The pools that nobody else has locked, and how full they are."""
-    ceilings = lock_free_pools(pool_ids)
-    if not ceilings:
+    pools = lock_free_pools(pool_ids)
+    if not pools:
         return {}
-    runs = RoutineRun.objects.using(ledger_alias()).filter(AnyOf("pool_id", ceilings), status__in=sorted(ACTIVE))
-    admitted = runs.filter(admitted_at__isnull=False).values_list("pool_id")
-    in_flight: dict[int, int] = dict(admitted.annotate(Count("pk")).order_by())
-    return {
-        pool_id: PoolUsage(ceiling=ceiling, in_flight=in_flight.get(pool_id, 0))
-        for pool_id, ceiling in ceilings.items()
-    }
+    runs = RoutineRun.objects.using(ledger_alias())
+    admitted = runs.filter(AnyOf("pool_id", pools), status__in=sorted(ACTIVE), admitted_at__isnull=False)
+    in_flight = Counter(dict(admitted.values_list("pool_id").annotate(Count("pk")).order_by()))
+    for pool_id, pool in pools.items():
+        if pool.is_default:  # what is still being taken in has its place already
+            in_flight[pool_id] += runs.filter(IN_FLIGHT_WITHOUT_A_POOL).count()
+    return {pool_id: PoolUsage(ceiling=pool.ceiling, in_flight=in_flight[pool_id]) for pool_id, pool in pools.items()}
+
+
+def waits_for_room(now: datetime) -> Q:
+    """Held rows that nothing else holds: the queues of all pools."""
+    return ~HELD_BY_STATUS & Q(
+        pool__isnull=False,
+        status=RunStatus.PENDING,
+        admitted_at=None,
+        publish_after=None,
+        dispatched_at=None,
+        eligible_at__lte=now,
+    )
 
 
 def _queue(now: datetime) -> QuerySet[RoutineRun]:
-    """What waits for room: held rows that nothing else holds."""
-    return (
-        RoutineRun.objects.using(ledger_alias())
-        .filter(
-            pool__isnull=False,
-            status=RunStatus.PENDING,
-            admitted_at=None,
-            publish_after=None,
-            dispatched_at=None,
-            eligible_at__lte=now,
-        )
-        .exclude(HELD_BY_STATUS)
-    )
+    return RoutineRun.objects.using(ledger_alias()).filter(waits_for_room(now))
 
 
 _COLUMNS = (
     "id",
     "routine_id",
-    "trigger",
+    "pool_id",
+    "requested_at",
     "eligible_at",
     "routine__priority",
     "routine__emphasis",
     "routine__depth",
-    "routine__created_at",
     "routine__state__last_success_at",
+    "least_depth",
 )
 
 
-def _first_in_queue(pool_id: int, now: datetime) -> list[Queued]:
-    # What was asked for by hand and higher bands first: of a queue beyond all bounds, the oldest of these are ranked.
-    urgency = Case(
-        When(trigger=RunTrigger.MANUAL, then=Value(-1)),
-        *(When(routine__priority=priority, then=Value(band)) for priority, band in BANDS.items()),
-        default=Value(len(BANDS)),
-    )
-    waiting = _queue(now).filter(pool_id=pool_id).order_by(urgency, "eligible_at").values_list(*_COLUMNS)
-    return [Queued._make(row) for row in fast_rows(waiting[:RANKED_AT_MOST])]
+def _first_in_queue(pool_id: int, room: int, now: datetime) -> list[Queued]:
+    """As many as may go, and some more: for each that somebody else holds, another one goes."""
+    waiting = in_rank_order(_queue(now).filter(pool_id=pool_id), now).values_list(*_COLUMNS)
+    return [Queued._make(row) for row in fast_rows(waiting[: min(RANKED_AT_MOST, room + SPARE)])]
 
 
 def _let_through(run_ids: Sequence[UUID], now: datetime) -> list[Message]:

@@ -40,7 +40,22 @@ def record(
 
     Secrets are masked: nobody would find those that were changed for others in rows that are never deleted.
     """
-    ScheduleChange.objects.using(ledger_alias()).create(
+    new(kind, routine, state, now, actor=actor, reason=reason, before=before, after=after).save(using=ledger_alias())
+
+
+def new(
+    kind: ChangeKind,
+    routine: Routine,
+    state: RoutineState | None,
+    now: datetime,
+    *,
+    actor: str = "",
+    reason: str = "",
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+) -> ScheduleChange:
+    """The same, for whoever writes many at once."""
+    return ScheduleChange(
         routine_id=None if kind is ChangeKind.DELETED else routine.pk,
         routine_name=routine.name,
         kind=kind,

@@ -16,11 +16,16 @@ from routines_app.protocol.ledger.database import ledger_alias
 
 def keys_of(routine_id: int, slots: Sequence[datetime]) -> list[str]:
     """The keys of first attempts. Ask with the routine's state locked, and insert before it is let go."""
-    usual = [slot_key(routine_id, slot, 1) for slot in slots]
+    return keys_of_many([(routine_id, slot) for slot in slots])
+
+
+def keys_of_many(slots: Sequence[tuple[int, datetime]]) -> list[str]:
+    """The same for slots of several routines."""
+    usual = [slot_key(routine_id, slot, 1) for routine_id, slot in slots]
     taken = taken_slots(usual)
     return [
         key if taken.setdefault(key, slot) == slot else finer_slot_key(routine_id, slot, 1)
-        for key, slot in zip(usual, slots, strict=True)
+        for key, (routine_id, slot) in zip(usual, slots, strict=True)
     ]
 
 

@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 from django.db import connections, transaction
 
 from routines_app.core.expiry import is_expired
-from routines_app.core.holding import GOES_ANYWAY, HELD_AS, held_as
+from routines_app.core.holding import HELD_AS, held_as
 from routines_app.core.words import EXCLUSIVE, Reason, RoutineStatus, RunStatus
 from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.ledger import clock
@@ -52,7 +52,7 @@ class Look:
     @property
     def waits_for(self) -> Reason | None:
         """Why it waits until a person lets it go on; what somebody asked for by hand does not wait."""
-        return held_as(self.run.routine.status, self.run.trigger)
+        return held_as(self.run.routine.status, self.run.requested_at)
 
     @property
     def retired(self) -> bool:
@@ -112,7 +112,7 @@ def _begin_in_one_statement(alias: str, run_id: UUID, by: Starter, routine_id: i
 
 @lru_cache(maxsize=2)
 def _statement(name: str) -> str:
-    may_start = sql("run/may_start").format(held=words(HELD_AS), goes_anyway=words([GOES_ANYWAY]))
+    may_start = sql("run/may_start").format(held=words(HELD_AS))
     return sql(name).format(may_start=may_start, exclusive=words(EXCLUSIVE), facts=facts.returning())
 
 

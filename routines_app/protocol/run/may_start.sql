@@ -1,9 +1,9 @@
 -- What every start asks, of a run and its routine, as `Look` in begin.py does in Python.
--- The words come from core: which statuses hold runs back, and whom they do not hold.
+-- The words come from core: which statuses hold runs back. What somebody asked for by hand they do not hold.
 run.id = %(run)s
   AND run.status = 'PENDING'
   AND routine.status <> 'ARCHIVED'
-  AND (routine.status NOT IN ({held}) OR run.trigger = {goes_anyway})
+  AND (routine.status NOT IN ({held}) OR run.requested_at IS NOT NULL)
   AND run.eligible_at <= %(eligible)s::timestamptz -- the ledger's present, and what is no time at all
   AND (run.pool_id IS NULL OR run.admitted_at IS NOT NULL)
   AND (routine.expires_ms IS NULL -- as core/expiry.py says

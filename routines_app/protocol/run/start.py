@@ -28,6 +28,7 @@ from routines_app.core.holding import HELD_AS
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.catch_up import continue_catch_up
+from routines_app.protocol.end.line import let_next_go
 from routines_app.protocol.end.unstarted import end_pending
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
@@ -174,6 +175,7 @@ def _expire(look: Look) -> Start:
         won = update_if(pending, [run.id], publish_after=None, **ended)
         if won:
             continue_catch_up([run.routine_id], look.now)
+            let_next_go([run.routine_id], look.now)
             run.status, run.reason = RunStatus.SKIPPED, Reason.EXPIRED
             tell([run])
     return Expired() if won else NotOurs()

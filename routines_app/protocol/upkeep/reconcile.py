@@ -32,6 +32,7 @@ from routines_app.protocol.upkeep.archived import cancel_archived
 from routines_app.protocol.upkeep.locked import tell_locked
 from routines_app.protocol.upkeep.lost_messages import republish_lost
 from routines_app.protocol.upkeep.unplanned import cancel_unreadable, park_unplanned
+from routines_app.protocol.upkeep.unpooled import take_unpooled
 from routines_app.protocol.upkeep.untold import tell_untold
 
 logger = logging.getLogger(__name__)
@@ -72,6 +73,7 @@ def reconcile_once(now: datetime, observer: orphans.Observer, monotonic: float) 
         report.parked = _apart("parked", lambda: park_unplanned(now))
         report.cancelled = _apart("cancelled", lambda: cancel_unreadable(now))
         report.cancelled += _apart("archived", lambda: cancel_archived(now))
+        _apart("unpooled", take_unpooled)
         report.gone_nodes = _apart("gone_nodes", lambda: nodes.forget_gone(now))
         report.pruned = _apart("pruned", lambda: _sweep.once(now) or 0)
         _apart("locked", lambda: tell_locked(now))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
 import unicodedata
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -104,7 +104,8 @@ class Number:
     most: float
 
     def __call__(self, field: str, value: Any) -> float:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        # Comparing is exact: an integer too large for a float is refused as any other, and so is what is not finite.
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not self.least <= value <= self.most:
             raise InvalidValue(field, value, f"give a number between {self.least:g} and {self.most:g}")
         return float(value)
@@ -155,9 +156,12 @@ def flag(field: str, value: Any) -> bool:
 
 
 def moment(field: str, value: Any) -> datetime:
-    """A point in time; without a timezone it could mean many, so that is refused."""
+    """A point in time, also as ISO 8601 text; without a timezone it could mean many, so that is refused."""
+    if isinstance(value, str):
+        with suppress(ValueError):  # well formed, and no such day
+            value = parse_datetime(value) or value
     if not isinstance(value, datetime) or value.tzinfo is None or value.utcoffset() is None:
-        raise InvalidValue(field, value, "give a datetime with a timezone")
+        raise InvalidValue(field, value, "give a datetime with a timezone, or such text: 2030-01-31T18:00:00+01:00")
     if not EARLIEST <= value <= LATEST:
         raise InvalidValue(field, value, f"give a datetime between {EARLIEST.year} and {LATEST.year}")
     return value.astimezone(UTC)

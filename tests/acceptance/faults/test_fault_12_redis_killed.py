@@ -48,7 +48,7 @@ def test_fault_12_a_pool_does_not_stand_still_after_redis_was_killed(stack: Stac
     service.create_pool("narrow", max_concurrent=2)
     routine = service.create_routine("queued", task=NOTE, pool="narrow")
     stack.beat()
-    runs = [service.run_now(routine).pk for _ in range(5)]
+    runs = [service.run_now(routine, idempotency_key=str(number)).pk for number in range(5)]
     sent = RoutineRun.objects.filter(dispatched_at__isnull=False)
     stack.wait_until(lambda: sent.count() == 2, 20, "nothing is published")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from celery import current_app
 
-from routines_app.coordination import monitors
+from routines_app.coordination import monitors, redis_client
 from routines_app.coordination.monitors import Hearsay
 from routines_app.execution import board, monitored
 from routines_app.execution.background import drain
@@ -32,6 +32,7 @@ class Timer:
 def step(monkeypatch: pytest.MonkeyPatch) -> Iterator[monitored.Listening]:
     """Of a worker that has just been started."""
     monkeypatch.setattr(board, "_board", board.Board())
+    monkeypatch.setattr(redis_client, "_known_state", redis_client._State())  # which nothing was away for yet
     monkeypatch.setattr(monitors, "_asks", monitored.are_wanted)
     yield monitored.Listening(SimpleNamespace())
     drain(5)

@@ -157,3 +157,34 @@ def test_a_chain_with_a_gap_or_an_early_end_is_broken(hourful: Hours) -> None:
     third.idempotency_key = f"{run.idempotency_key[:-1]}3"
     third.save(force_insert=True)
     assert judged(hourful).chains
+
+
+@pytest.fixture
+def in_turn(hours: Hours) -> Hours:
+    """A QUEUE routine whose first run lasts: of ten slots after it the newest waits."""
+    hours.make("in turn", every="30s", concurrency_policy="QUEUE")
+    hours.pass_by(minutes=5)
+    return hours
+
+
+def test_it_is_content_with_one_slot_that_waits_in_line(in_turn: Hours) -> None:
+    """The others gave way to it."""
+    verdict = judged(in_turn)
+    assert verdict.balances, verdict.page()
+    assert verdict.skipped == {"superseded": RoutineRun.objects.count() - 2}
+
+
+def test_two_slots_that_wait_in_line_are_unexpected(in_turn: Hours) -> None:
+    """At most one does."""
+    older = RoutineRun.objects.filter(reason="superseded").latest("scheduled_for")
+    RoutineRun.objects.filter(pk=older.pk).update(status="PENDING", reason="overlap", completed_at=None)
+    assert judged(in_turn).unexpected
+
+
+def test_a_slot_that_was_skipped_instead_of_waiting_is_unexpected(in_turn: Hours) -> None:
+    """Or that gave way although no newer one came."""
+    newest = RoutineRun.objects.filter(status="PENDING", reason="overlap")
+    newest.update(status="SKIPPED", completed_at=in_turn.now)
+    assert judged(in_turn).unexpected
+    RoutineRun.objects.filter(reason="overlap").update(reason="superseded")
+    assert judged(in_turn).lost

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -12,10 +14,15 @@ from django.db import connection, connections, transaction
 from routines_app import service
 from routines_app.coordination import leases
 from routines_app.core.words import RoutineStatus, RunStatus
-from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState, ScheduleChange
+from routines_app.models import ChangeKind, Pool, Routine, RoutineRun, RoutineState, ScheduleChange
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.default_pool import pool_of
 from tests.integration.conftest import NOTE
+from tests.integration.holding import needs_row_locks, somebody_waits
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+HOUR = timedelta(hours=1)
 
 
 def at_once(*acts: Callable[[], object]) -> list[object]:
@@ -65,8 +72,73 @@ def test_two_requests_with_one_key_make_one_run(routine: Routine) -> None:
 def test_of_two_requests_to_a_forbid_routine_one_runs(routine: Routine) -> None:
     """Overlap is decided under the state's lock."""
     service.update_routine(routine, concurrency_policy="FORBID")
-    at_once(*[lambda: service.run_now(routine.pk)] * 3)
+    at_once(*[lambda key=key: service.run_now(routine.pk, idempotency_key=key) for key in "abc"])  # type: ignore[misc]
     assert sorted(RoutineRun.objects.values_list("status", flat=True)) == ["PENDING", "SKIPPED", "SKIPPED"]
+
+
+@pytest.mark.parametrize("policy", ["ALLOW", "FORBID", "REPLACE"])
+def test_requests_at_once_are_one_while_it_waits(routine: Routine, policy: str) -> None:
+    """Three people press the button; the pool is full."""
+    pool = service.create_pool("full", max_concurrent=1)
+    service.update_routine(routine, pool=pool, concurrency_policy=policy)
+    busy = service.create_routine("busy", task=NOTE, pool=pool)
+    service.run_now(busy)
+    runs: list[Any] = at_once(*[lambda: service.run_now(routine.pk)] * 3)
+    assert len({run.pk for run in runs}) == 1
+    assert RoutineRun.objects.filter(routine=routine).count() == 1
+
+
+def test_two_who_want_the_stalest_get_two_routines() -> None:
+    """The second finds the first one busy behind its lock."""
+    for name in ("a", "b", "c"):
+        service.create_routine(name, task=NOTE)
+    runs: list[Any] = at_once(*[service.run_stalest] * 3)
+    assert len({run.routine_id for run in runs}) == 3
+
+
+@needs_row_locks
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("verb", ["run_now", "backfill"])
+def test_the_default_pool_stays_until_the_run_is_written(
+    routine: Routine, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever deletes it meanwhile waits, and is refused."""
+    service.create_pool("default", max_concurrent=1, is_default=True)
+    outcomes: list[object] = []
+
+    def delete() -> None:
+        service.update_pool("default", is_default=False)
+        service.delete_pool("default")
+
+    deleting = threading.Thread(target=lambda: outcomes.extend(at_once(delete)))
+
+    def raced(found: Routine) -> int | None:
+        pool_id = pool_of(found)
+        deleting.start()
+        while deleting.is_alive() and at_once(somebody_waits) != [True]:  # inside of our transaction nothing is news
+            deleting.join(0.01)
+        return pool_id
+
+    monkeypatch.setattr(import_module(f"routines_app.verbs.{verb}"), "pool_of", raced)
+    now = clock.now()
+    (made,) = [service.run_now(routine)] if verb == "run_now" else service.backfill(routine, now - HOUR, now)
+    deleting.join()
+    assert outcomes == [service.NotAllowed]
+    made.refresh_from_db()
+    assert made.pool.name == "default"  # type: ignore[union-attr]
+
+
+def test_of_two_pools_that_become_the_default_at_once_one_is_it() -> None:
+    """Whichever comes last, made or changed; nobody is told of the other."""
+    for name in ("a", "b", "old"):
+        service.create_pool(name, max_concurrent=1, is_default=name == "old")
+    outcomes = at_once(
+        lambda: service.update_pool("a", is_default=True),
+        lambda: service.update_pool("b", is_default=True),
+        lambda: service.create_pool("c", max_concurrent=1, is_default=True),
+    )
+    assert [type(outcome) for outcome in outcomes] == [Pool] * 3
+    assert Pool.objects.filter(is_default=True).count() == 1
 
 
 def test_a_pause_and_an_archive_at_once_leave_a_sound_state(routine: Routine) -> None:

@@ -67,6 +67,8 @@ def test_routine_names_are_unique() -> None:
 
 REFUSED_STATES: list[tuple[str, dict[str, Any]]] = [
     ("state_source_is_known", {"next_source": "whim", "next_run_at": NOW}),
+    ("state_slot_source_is_known", {"slot_source": "whim", "next_slot": NOW}),
+    ("state_slot_source_is_known", {"slot_source": Source.PAUSED, "next_slot": NOW}),
     ("state_asleep_means_no_next_run", {"next_source": Source.MANUAL, "next_run_at": NOW}),
     ("state_asleep_means_no_next_run", {"next_source": Source.ENDED, "next_run_at": NOW}),
     ("state_asleep_means_no_next_run", {"next_source": Source.PARKED, "next_run_at": NOW}),
@@ -75,6 +77,12 @@ REFUSED_STATES: list[tuple[str, dict[str, Any]]] = [
     ("state_asleep_means_no_next_run", {"next_source": Source.BASELINE_CRON}),
     ("state_release_has_policy_and_end", {"release_policy": "ALL"}),
     ("state_release_has_policy_and_end", {"release_until": NOW}),
+    ("state_hint_interval_has_expiry", {"hint_interval_ms": 5000}),
+    ("state_hint_interval_has_expiry", {"hint_interval_expires_at": NOW}),
+    ("state_hint_next_has_expiry", {"hint_next_at": NOW}),
+    ("state_hint_next_has_expiry", {"hint_next_expires_at": NOW}),
+    ("state_hint_factor_has_expiry", {"hint_factor": 5}),
+    ("state_hint_factor_has_expiry", {"hint_factor_expires_at": NOW}),
 ]
 
 
@@ -134,6 +142,17 @@ def test_a_pool_has_room_for_one() -> None:
     assert_refused("pool_has_room_for_one", lambda: Pool.objects.create(name="none", max_concurrent=0))
 
 
+def test_one_pool_is_the_default_and_the_others_say_nothing() -> None:
+    """True or NULL: a second False would be refused by the index, and nobody would know why."""
+    assert_refused(
+        "pool_is_default_or_says_nothing", lambda: Pool.objects.create(name="no", max_concurrent=1, is_default=False)
+    )
+    for number in range(2):
+        Pool.objects.create(name=f"plain {number}", max_concurrent=1)
+    Pool.objects.create(name="default", max_concurrent=1, is_default=True)
+    assert_refused("is_default", lambda: Pool.objects.create(name="another", max_concurrent=1, is_default=True))
+
+
 def test_changes_and_nodes_have_known_kinds() -> None:
     """No bare strings."""
     assert_refused("change_kind_is_known", lambda: change(kind="whim"))
@@ -158,6 +177,7 @@ def test_every_constraint_has_a_test_here() -> None:
         "one_run_per_slot_and_attempt",
         "one_exclusive_run_at_a_time",
         "pool_has_room_for_one",
+        "pool_is_default_or_says_nothing",
         "change_kind_is_known",
         "node_role_is_known",
     }

@@ -28,7 +28,7 @@ def before(transactional_db: None) -> Iterator[Any]:
     try:
         yield migrated(BEFORE)
     finally:
-        migrated(AFTER)
+        MigrationExecutor(connection).migrate(MigrationExecutor(connection).loader.graph.leaf_nodes("routines"))
 
 
 def add(apps: Any, name: str, changed: dict[str, Any] | None = None, **values: Any) -> None:

@@ -41,9 +41,9 @@ def test_an_abandoned_run_has_failed_and_its_next_attempt_comes(make: Make) -> N
 def test_its_place_in_the_pool_is_free(make: Make) -> None:
     pool = Pool.objects.create(name="narrow", max_concurrent=1)
     run = overdue_run(make(max_attempts=1, pool=pool), pool=pool)
-    assert service.pool_use() == {pool.pk: 1}
+    assert service.list_pools()[0].in_flight == 1
     service.abandon_run(str(run.pk))
-    assert service.pool_use() == {}
+    assert service.list_pools()[0].in_flight == 0
 
 
 @pytest.mark.django_db(transaction=True)

@@ -96,6 +96,22 @@ def test_what_waits_for_a_person_or_for_room_is_not_late(hours: Hours) -> None:
     assert late == {"caught up"}  # its first slot, which was claimed in time
 
 
+def test_what_waits_for_its_turn_is_not_late(hours: Hours) -> None:
+    """QUEUE: before it was let through it could not have started; after that it can be late."""
+    hours.make("in turn", concurrency_policy="QUEUE", **MINUTELY)
+    hours.pass_by(minutes=2)
+    first, second = RoutineRun.objects.order_by("scheduled_for")
+    ran(first, first.scheduled_for + SECOND)
+    hours.pass_by(minutes=10, beat=False)
+    assert warned_anyhow(hours) == []
+
+    RoutineRun.objects.filter(pk=second.pk).update(admitted_at=hours.now)
+    ran(second, hours.now + SECOND)
+    assert warned_anyhow(hours) == []
+    RoutineRun.objects.filter(pk=second.pk).update(admitted_at=hours.now - timedelta(minutes=5))
+    assert [each.kind for each in audited(hours).warnings] == ["late"]
+
+
 def audited(hours: Hours) -> service.Audit:
     return service.audit(hours.began - timedelta(days=1), now=hours.now)
 

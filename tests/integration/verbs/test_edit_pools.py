@@ -95,8 +95,8 @@ def test_the_use_of_pools_counts_what_is_in_flight(make: Make) -> None:
         waiting_run(routine, number, pool=full)
     waiting_run(routine, 3, pool=full, admitted_at=None)
     waiting_run(routine, 4, pool=full, status=RunStatus.SKIPPED, completed_at=MONDAY)
-    assert service.pool_use() == {full.pk: 2}
     assert service.list_pools() == [empty, full]
+    assert [(pool.in_flight, pool.waiting) for pool in service.list_pools()] == [(0, 0), (2, 1)]
 
 
 def test_a_pool_keeps_a_name_that_is_older_than_the_rules_for_names() -> None:

@@ -10,9 +10,9 @@ from django.db import transaction
 from routines_app import service
 from routines_app.core.words import RunStatus
 from routines_app.models import Pool, Routine, RoutineRun
-from routines_app.verbs import held_rows
+from routines_app.verbs import clear_overrides, held_rows
 from tests.integration.holding import held, needs_row_locks, row_locked
-from tests.integration.protocol.conformance.rows import make_routine, make_run
+from tests.integration.protocol.conformance.rows import MOMENT, make_routine, make_run
 
 pytestmark = [pytest.mark.django_db(transaction=True), needs_row_locks, pytest.mark.timeout(30)]
 
@@ -70,3 +70,19 @@ def test_a_callers_transaction_goes_on() -> None:
         service.pause_routine(other)
     other.refresh_from_db()
     assert other.status == "PAUSED"
+
+
+@pytest.mark.parametrize("kind", ["routinestate", "routinerun"])
+def test_clearing_overrides_leaves_what_is_held_and_goes_on(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """In whichever batch it is. With a held state it alone is left; with a held run its batch, and on MariaDB perhaps
+    others, because whoever looks for rows there waits at those beside them."""
+    monkeypatch.setattr(clear_overrides, "CANCELLED_AT_ONCE", 2)
+    waits = {"trigger": "manual", "requested_at": MOMENT, "admitted_at": None}
+    runs = [make_run(make_routine(), **waits) for _ in range(6)]
+    holding = held(kind, "routine_id", [runs[3].routine_id]) if kind == "routinestate" else row_locked(runs[3].pk)
+    with holding, service.impatiently():
+        cleared = service.clear_overrides()
+    assert cleared in ([5] if kind == "routinestate" else [2, 4])
+    runs[3].refresh_from_db()
+    assert runs[3].status == RunStatus.PENDING
+    assert service.clear_overrides() == 6 - cleared

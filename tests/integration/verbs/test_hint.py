@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 
 from routines_app import service
-from routines_app.core.words import Reason, Source
+from routines_app.core.words import HintKind, Reason, Source
 from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState, ScheduleChange
+from routines_app.protocol.claim.claim import claim_due
 from tests.integration.conftest import MONDAY, Time
 
 Make = Callable[..., Routine]
@@ -21,7 +22,8 @@ def test_an_interval_hint_is_planned_at_once(make: Make) -> None:
     service.propose_interval(routine, "5m", ttl="1h", reason="incident", actor="ann")
     state = RoutineState.objects.get()
     assert (state.next_slot, state.next_source) == (MONDAY + timedelta(minutes=5), Source.HINT_INTERVAL)
-    assert (state.hint_reason, state.hint_expires_at) == ("incident", MONDAY + timedelta(hours=1))
+    (hint,) = state.fresh_hints(MONDAY)
+    assert hint == (HintKind.INTERVAL, 300_000, MONDAY + timedelta(hours=1), "incident", "ann")
     change = ScheduleChange.objects.first()
     assert change is not None
     assert (change.kind, change.actor, change.next_slot) == (ChangeKind.HINTED, "ann", state.next_slot)
@@ -52,18 +54,26 @@ def test_cleared_hints_leave_the_triggers_own_plan(make: Make) -> None:
     service.clear_hints(routine)
     state = RoutineState.objects.get()
     assert (state.next_slot, state.next_source) == (planned, Source.BASELINE_CRON)
-    assert (state.hint_interval_ms, state.hint_next_at, state.hint_expires_at) == (None, None, None)
+    assert state.fresh_hints(MONDAY) == []
+    change = ScheduleChange.objects.first()
+    assert change is not None
+    assert (change.kind, change.before["hint_interval_ms"], change.after["hint_interval_ms"]) == (
+        ChangeKind.HINTS_CLEARED,
+        300_000,
+        None,
+    )
 
 
 def test_cron_slots_that_a_hint_went_past_are_accounted_for(make: Make, time: Time) -> None:
     """Clearing a long hint does not lose the slots that it had moved."""
     routine = make(cron="0 * * * *")
     service.propose_interval(routine, "6h", ttl="1d")
+    claim_due(time.pass_by(hours=1))  # the slot that was planned before the hint
     time.pass_by(hours=3)
     service.clear_hints(routine)
-    run = RoutineRun.objects.get()
+    run = RoutineRun.objects.get(status="SKIPPED")
     assert (run.reason, run.occurrences) == (Reason.SUPERSEDED, 3)
-    assert RoutineState.objects.get().next_slot == MONDAY.replace(hour=14, minute=0, second=0)
+    assert RoutineState.objects.get().next_slot == MONDAY.replace(hour=15, minute=0, second=0)
 
 
 def test_a_hint_does_not_swallow_a_slot_that_is_due(make: Make, time: Time) -> None:
@@ -85,19 +95,33 @@ def test_hints_that_make_no_sense_are_refused(make: Make) -> None:
         ("ttl", lambda: service.propose_interval(routine, "10m", ttl=3600)),
         ("at", lambda: service.propose_next_time(routine, MONDAY.replace(tzinfo=None), ttl="1h")),
         ("at", lambda: service.propose_next_time(routine, MONDAY + timedelta(hours=2), ttl="1h")),
+        ("at", lambda: service.propose_next_time(routine, "2026-03-02T12:00:00")),
+        ("at", lambda: service.propose_next_time(routine, "2026-02-31T12:00:00Z")),
+        ("at", lambda: service.pause_until(routine, "tomorrow")),
+        ("factor", lambda: service.propose_factor(0, routine=routine)),
+        ("factor", lambda: service.propose_factor(float("nan"), routine=routine)),
+        ("factor", lambda: service.propose_factor("2", routine=routine)),
+        ("ttl", lambda: service.propose_factor(2, routine=routine, ttl="0s")),
+        ("routine", lambda: service.propose_factor(2)),
+        ("routine", lambda: service.propose_factor(2, routine=routine, tag="a")),
+        ("routine", lambda: service.clear_hints()),
+        ("tag", lambda: service.propose_factor(2, tag="")),
+        ("group", lambda: service.propose_factor(2, group=7)),
     ):
         with pytest.raises(service.InvalidValue) as caught:
             act()
         assert caught.value.field == field
-    assert RoutineState.objects.get().hint_expires_at is None
+    assert RoutineState.objects.get().fresh_hints(MONDAY) == []
+    assert ScheduleChange.objects.count() == 1
 
 
 def test_however_many_slots_a_hint_goes_past_are_one_row(make: Make, time: Time) -> None:
     """A year's hint over a schedule of seconds: one row stands for every slot that it went past."""
     routine = make(cron="* * * * * *")
     service.propose_interval(routine, "360d", ttl="365d")
+    claim_due(time.pass_by(seconds=1))
     time.pass_by(days=350)
     service.clear_hints(routine)
-    skipped = RoutineRun.objects.get()
+    skipped = RoutineRun.objects.get(status="SKIPPED")
     assert (skipped.reason, skipped.occurrences) == (Reason.SUPERSEDED, 350 * 86_400)
     assert skipped.scheduled_until == time.now

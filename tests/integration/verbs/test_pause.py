@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from routines_app import service
-from routines_app.core.words import Reason, RoutineStatus, RunTrigger, Source
+from routines_app.core.words import Reason, RoutineStatus, Source
 from routines_app.models import ChangeKind, Routine, RoutineState, ScheduleChange
 from tests.integration.conftest import MONDAY
 from tests.integration.verbs.rows import waiting_run
@@ -53,12 +53,16 @@ def test_pausing_again_changes_the_end(make: Make) -> None:
     assert RoutineState.objects.get().next_run_at == MONDAY + timedelta(hours=3)
 
 
-def test_pending_runs_are_held_and_manual_ones_are_not(make: Make) -> None:
-    """What waits to be sent waits for the resume; what a person asked for still runs."""
+def test_pending_runs_are_held_and_those_that_were_asked_for_are_not(make: Make) -> None:
+    """What waits to be sent waits for the resume; what a person asked for still runs, and so do its retries."""
     routine = make(every="1h")
-    held, manual = waiting_run(routine, 1), waiting_run(routine, 2, trigger=RunTrigger.MANUAL)
+    held = waiting_run(routine, 1)
+    asked, retry = (
+        waiting_run(routine, 2 + n, requested_at=MONDAY, trigger=t) for n, t in enumerate(("manual", "retry"))
+    )
     service.pause_routine(routine)
     held.refresh_from_db()
-    manual.refresh_from_db()
     assert (held.publish_after, held.admitted_at, held.reason) == (None, None, Reason.PAUSED)
-    assert manual.publish_after is not None
+    for run in (asked, retry):
+        run.refresh_from_db()
+        assert run.publish_after is not None

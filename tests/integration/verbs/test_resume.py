@@ -108,10 +108,12 @@ def test_cron_slots_that_a_hint_went_past_are_accounted_for_by_the_resume(make: 
     """They would not have fired without the pause either, and they are not lost."""
     routine = make(cron="0 * * * *")
     service.propose_interval(routine, "6h", ttl="1d")
+    time.pass_by(hours=1)
+    claim_due(time.now)  # the slot that was planned before the hint
     service.pause_routine(routine)
     time.pass_by(hours=3)
     service.resume_routine(routine)
-    run = RoutineRun.objects.get()
+    run = RoutineRun.objects.get(status="SKIPPED")
     assert (run.reason, run.occurrences) == (Reason.SUPERSEDED, 3)
 
 
@@ -182,9 +184,28 @@ def test_a_beat_ends_a_pause_whose_time_is_over(make: Make, time: Time) -> None:
     skipped, *fired = RoutineRun.objects.order_by("scheduled_for")
     assert (skipped.reason, skipped.occurrences) == (Reason.PAUSED, 2)
     assert [run.scheduled_for for run in fired] == [TEN + timedelta(hours=3), TEN + timedelta(hours=4)]
+    assert [run.status for run in fired] == [RunStatus.SKIPPED, RunStatus.PENDING]
+    assert fired[0].reason != Reason.PAUSED
     assert Routine.objects.get().status == RoutineStatus.ACTIVE
     kinds = list(ScheduleChange.objects.order_by("id").values_list("kind", flat=True))
     assert kinds == [ChangeKind.CREATED, ChangeKind.PAUSED, ChangeKind.RESUMED]
+
+
+@pytest.mark.parametrize("trigger", [{"every": "10m"}, {"cron": "*/10 * * * *"}])
+@pytest.mark.parametrize("late", [0, 5])
+def test_the_slot_at_the_very_end_of_a_pause_fires(make: Make, time: Time, trigger: dict[str, str], late: int) -> None:
+    """Also if the end is seen a little later."""
+    routine = make(**trigger)
+    end = RoutineState.objects.get().next_slot
+    assert end is not None
+    end += timedelta(minutes=20)
+    service.pause_routine(routine, until=end)
+    time.pass_by(seconds=(end - time.now).total_seconds() + late)
+    while claim_due(time.now).claimed:
+        pass
+    skipped, fired = RoutineRun.objects.order_by("scheduled_for")
+    assert (skipped.status, skipped.reason, skipped.occurrences) == (RunStatus.SKIPPED, Reason.PAUSED, 2)
+    assert (fired.status, fired.scheduled_for) == (RunStatus.PENDING, end)
 
 
 def test_a_long_pause_of_a_fine_cron_is_released_at_once(make: Make, time: Time) -> None:

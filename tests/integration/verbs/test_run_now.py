@@ -103,15 +103,6 @@ def test_own_arguments_are_stored_with_the_run(make: Make) -> None:
         service.run_now(routine, args=[float("nan")])
 
 
-def test_a_repeated_key_returns_the_first_run(make: Make) -> None:
-    """A double click is one run; the same key on another routine is another."""
-    one, other = make("one"), make("other")
-    first = service.run_now(one, idempotency_key="click-7")
-    assert service.run_now(one, idempotency_key="click-7").pk == first.pk
-    assert service.run_now(other, idempotency_key="click-7").pk != first.pk
-    assert RoutineRun.objects.count() == 2
-
-
 def test_an_active_forbid_routine_gives_a_skipped_run(make: Make, django_capture_on_commit_callbacks: Any) -> None:
     """Overlap is recorded, and told."""
     routine = make(concurrency_policy="FORBID")
@@ -150,16 +141,30 @@ def test_replace_of_waiting_runs_goes_out_at_once(make: Make) -> None:
 
 
 def test_a_second_replace_does_not_restart_the_grace(make: Make, time: Time) -> None:
-    """The running run was asked once; the newest request replaces the one before it."""
+    """The running run was asked once; a request of its own replaces the one before it."""
     routine = make(concurrency_policy="REPLACE")
     running = running_run(routine)
     first = service.run_now(routine)
     time.pass_by(seconds=3)
-    second = service.run_now(routine)
+    second = service.run_now(routine, idempotency_key="another")
     running.refresh_from_db()
     first.refresh_from_db()
     assert running.stop_requested_at == MONDAY
     assert (first.status, second.status, second.reason) == (RunStatus.CANCELLED, RunStatus.PENDING, Reason.REPLACING)
+
+
+@pytest.mark.parametrize("pool", [None, "db"])
+def test_an_active_queue_routine_gives_a_run_that_waits(make: Make, pool: str | None) -> None:
+    """It leaves what waits alone, and does not queue for its pool before its turn."""
+    Pool.objects.create(name="db", max_concurrent=1)
+    routine = make(concurrency_policy="QUEUE", pool=pool)
+    running, waiting = running_run(routine, 1), waiting_run(routine, 2)
+    run = service.run_now(routine)
+    assert (run.status, run.reason, run.admitted_at) == (RunStatus.PENDING, Reason.OVERLAP, None)
+    assert run.publish_after == MONDAY + LOOK_AGAIN
+    running.refresh_from_db()
+    waiting.refresh_from_db()
+    assert (running.stop_requested_at, waiting.status) == (None, RunStatus.PENDING)
 
 
 def test_a_pooled_run_waits_for_its_pool(make: Make) -> None:
@@ -171,7 +176,7 @@ def test_a_pooled_run_waits_for_its_pool(make: Make) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_pool_with_room_takes_the_run_after_the_commit(redis_client: redis.Redis) -> None:
-    """The first goes out, the second waits."""
+    """The first goes out, the second waits, and who asks a third time is told of the second."""
     Pool.objects.create(name="slow", max_concurrent=1)
     service.create_routine("report", task=NOTE, pool="slow")
     first, second = service.run_now("report"), service.run_now("report")
@@ -179,6 +184,7 @@ def test_a_pool_with_room_takes_the_run_after_the_commit(redis_client: redis.Red
     second.refresh_from_db()
     assert first.dispatched_at is not None
     assert (second.dispatched_at, second.admitted_at, second.reason) == (None, None, Reason.CEILING)
+    assert service.run_now("report").pk == second.pk
 
 
 @pytest.mark.parametrize("status", [RoutineStatus.PAUSED, RoutineStatus.PARKED])
@@ -192,6 +198,8 @@ def test_paused_and_parked_routines_run_when_asked(make: Make, status: RoutineSt
 def test_a_run_can_be_run_again_with_its_arguments(make: Make) -> None:
     """A new manual run, asked for by whoever pressed the button."""
     first = service.run_now(make(), args=[1], kwargs={"a": 2})
+    assert service.retry_run(first).pk == first.pk, "it has not gone out: there is nothing to repeat"
+    RoutineRun.objects.update(dispatched_at=MONDAY)
     again = service.retry_run(first.pk, requested_by="ann")
     assert (again.args, again.kwargs, again.trigger, again.requested_by) == ([1], {"a": 2}, RunTrigger.MANUAL, "ann")
     assert again.pk != first.pk

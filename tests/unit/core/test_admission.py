@@ -22,19 +22,28 @@ from routines_app.core.admission import (
     standing,
 )
 from routines_app.core.holding import HELD_AS, held_as
+from routines_app.core.line import place_of
 from routines_app.core.words import ConcurrencyPolicy, Reason, RoutineStatus, RunTrigger
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 FRESH = {
-    policy: Candidate(policy=policy, fresh=True, eligible_at=NOW, replace_grace=timedelta(seconds=10))
+    policy: Candidate(
+        policy=policy,
+        fresh=True,
+        place=place_of(RunTrigger.SCHEDULE, NOW, UUID(int=99)),
+        eligible_at=NOW,
+        replace_grace=timedelta(seconds=10),
+    )
     for policy in ConcurrencyPolicy
 }
 HELD = {policy: replace(candidate, fresh=False) for policy, candidate in FRESH.items()}
-ALLOW, FORBID, REPLACE = ConcurrencyPolicy
+ALLOW, FORBID, REPLACE, QUEUE = ConcurrencyPolicy
 IDS = {name: UUID(int=number) for number, name in enumerate(("running", "waiting", "sent", "asked", "late", "overdue"))}
-RUNNING = ActiveRun(id=IDS["running"], running=True)
-WAITING = ActiveRun(id=IDS["waiting"], running=False)
-SENT = ActiveRun(id=IDS["sent"], running=False, sent=True)
+BEFORE = NOW - timedelta(minutes=1)
+OLDER = place_of(RunTrigger.SCHEDULE, BEFORE, UUID(int=0))
+RUNNING = ActiveRun(id=IDS["running"], place=OLDER, running=True)
+WAITING = ActiveRun(id=IDS["waiting"], place=OLDER, running=False)
+SENT = ActiveRun(id=IDS["sent"], place=OLDER, running=False, sent=True)
 ASKED = replace(RUNNING, id=IDS["asked"], stop_requested_at=NOW - timedelta(seconds=9))
 GRACE_OVER = replace(RUNNING, id=IDS["late"], stop_requested_at=NOW - timedelta(seconds=10))
 OVERDUE = replace(GRACE_OVER, id=IDS["overdue"], overdue=True)
@@ -123,14 +132,14 @@ def test_room_that_is_made_at_once_is_not_gone_into_early() -> None:
 @pytest.mark.parametrize(("status", "reason"), HELD_AS.items())
 def test_a_status_holds_runs_back_but_not_manual_ones(status: str, reason: Reason) -> None:
     """Who presses the button on a paused or parked routine means it."""
-    assert admit(replace(HELD[ALLOW], held=held_as(status, RunTrigger.SCHEDULE)), [], NOW) == Hold(reason)
-    assert admit(replace(HELD[ALLOW], held=held_as(status, RunTrigger.MANUAL)), [], NOW) == Publish()
+    assert admit(replace(HELD[ALLOW], held=held_as(status, None)), [], NOW) == Hold(reason)
+    assert admit(replace(HELD[ALLOW], held=held_as(status, NOW)), [], NOW) == Publish()
 
 
 @pytest.mark.parametrize("status", [RoutineStatus.ACTIVE, RoutineStatus.ARCHIVED])
 def test_other_statuses_hold_nothing_back(status: RoutineStatus) -> None:
     """Archiving cancels what waits instead."""
-    assert held_as(status, RunTrigger.SCHEDULE) is None
+    assert held_as(status, None) is None
 
 
 @pytest.mark.parametrize(

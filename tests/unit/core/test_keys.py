@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 
 from routines_app.core.fingerprint import schedule_fingerprint
 from routines_app.core.jitter import jitter_ms
-from routines_app.core.keys import backfill_key, epoch_ms, finer_slot_key, manual_key, slot_key, uuid7_int
+from routines_app.core.keys import (
+    backfill_key,
+    epoch_ms,
+    finer_slot_key,
+    manual_key,
+    slot_key,
+    unkeyed_key,
+    unkeyed_prefix,
+    uuid7_int,
+)
 from tests.unit.core.strategies import instants
 
 SLOT = datetime(2024, 5, 1, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -36,6 +45,7 @@ def test_keys_name_the_routine_the_slot_and_the_attempt() -> None:
     assert slot_key(7, SLOT.astimezone(ZoneInfo("Asia/Kathmandu")), 1) == slot_key(7, SLOT, 1)
     assert finer_slot_key(7, SLOT + timedelta(microseconds=42), 1) == "s:7:1714564800250.042:1"
     assert manual_key(7, "mine", 2) == "m:7:mine:2"
+    assert unkeyed_key(7, "random", 2) == f"{unkeyed_prefix(7)}random:2" == "m::7:random:2"
     assert backfill_key("b1", 7, SLOT, 3) == "b:b1:7:1714564800250:3"
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routines_app.core.ranking import Waiting, effective_staleness, rank_key
+from routines_app.core.ranking import NEVER_SECONDS, Waiting, effective_staleness, rank_key
 from routines_app.core.words import Priority
 from tests.unit.core.strategies import instants
 
@@ -19,11 +19,11 @@ anything = st.floats(allow_nan=True, allow_infinity=True)
 waitings = st.builds(
     Waiting,
     id=st.text(max_size=3),
-    override_order=st.none() | st.floats(0, 1e12),
+    override_at=st.none() | instants,
     priority=st.sampled_from(Priority),
-    stale_seconds=anything,
+    stale_seconds=st.none() | anything,
     depth=st.integers(0, 100),
-    max_depth=st.integers(0, 100),
+    least_depth=st.integers(0, 100),
     emphasis=anything,
     eligible_at=instants,
 )
@@ -52,9 +52,9 @@ def test_staleness_is_never_less_than_nothing(waiting: Waiting) -> None:
 
 
 def test_overrides_go_first_in_the_order_of_their_requests() -> None:
-    """Before any priority; the first request, even with the number 0, is the first."""
-    first = replace(PLAIN, id="first", override_order=0.0, priority=Priority.LOW)
-    second = replace(PLAIN, id="second", override_order=1.0)
+    """Before any priority."""
+    first = replace(PLAIN, id="first", override_at=NOW - timedelta(seconds=1), priority=Priority.LOW)
+    second = replace(PLAIN, id="second", override_at=NOW)
     high = replace(PLAIN, id="high", priority=Priority.HIGH)
     assert order(high, second, first) == ["first", "second", "high"]
 
@@ -79,11 +79,20 @@ def test_the_stalest_goes_first_within_a_band() -> None:
     ]
 
 
-def test_depth_and_emphasis_raise_staleness() -> None:
-    """Twice the staleness at full depth with a weight of 0.5 and an emphasis of 2; depth alone gives its root."""
-    deep = replace(PLAIN, depth=4, max_depth=4)
-    assert effective_staleness(replace(deep, emphasis=2.0)) == 200.0
-    assert math.isclose(effective_staleness(deep), 100 * math.sqrt(2))
-    assert math.isclose(effective_staleness(replace(deep, depth=2)), 100 * math.sqrt(1.5))
+def test_depth_counts_from_the_shallowest_that_waits() -> None:
+    """Three levels below it double the staleness with a weight of 0.5, wherever in the tree they are."""
+    deep = replace(PLAIN, depth=3)
+    assert effective_staleness(deep) == 200.0
+    assert effective_staleness(replace(deep, depth=13, least_depth=10)) == 200.0
+    assert effective_staleness(replace(deep, emphasis=2.0)) == 400.0
+    assert effective_staleness(replace(deep, depth_weight=1.0)) == 400.0
     assert effective_staleness(replace(deep, emphasis=0.0)) == 100.0
-    assert effective_staleness(replace(deep, max_depth=0)) == 100.0
+    assert effective_staleness(replace(deep, least_depth=3)) == 100.0
+
+
+def test_what_never_succeeded_is_stalest_and_depth_tells_two_of_them_apart() -> None:
+    """No success of any age is staler."""
+    never, deeper = replace(PLAIN, id="never", stale_seconds=None), replace(PLAIN, id="x", stale_seconds=None, depth=1)
+    ages = replace(PLAIN, id="ages", stale_seconds=3e9)
+    assert order(ages, never, deeper) == ["x", "never", "ages"]
+    assert effective_staleness(never) == NEVER_SECONDS

@@ -55,7 +55,7 @@ def decided(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_equal_schedules_are_decided_once(monkeypatch):
     """Each routine still gets a row of its own, for the same slot."""
     decided = []
-    monkeypatch.setattr(decide, "decide_firing", lambda *given: decided.append(given) or firing.decide_firing(*given))
+    monkeypatch.setattr(decide, "decide_claim", lambda *given: decided.append(given) or firing.decide_claim(*given))
     for name in ("one", "two", "three"):
         service.create_routine(name, task=TASK, every="10s", queue=name)
     make_due(timedelta(seconds=1))
@@ -227,8 +227,8 @@ def test_before_its_first_slot_a_routine_counts_from_its_creation(decided: list[
     now = clock.now()
     for age, routine in enumerate(make("one", "two"), start=3):
         Routine.objects.filter(pk=routine.pk).update(created_at=now - age * SECOND)
-    hint = {"next_source": "hint-oneshot", "hint_next_at": now, "hint_expires_at": now + 60 * SECOND}
-    RoutineState.objects.update(last_slot=None, next_slot=now, next_run_at=now, **hint)
+    hint = {"slot_source": "hint-oneshot", "hint_next_at": now, "hint_next_expires_at": now + 60 * SECOND}
+    RoutineState.objects.update(last_slot=None, next_slot=now, next_run_at=now, next_source="hint-oneshot", **hint)
 
     assert claim_due(clock.now()).fired == 2
 

@@ -137,7 +137,8 @@ UNREADABLE = [
     ("routinestate", "routine_id", "last_slot", "infinity"),
     ("routinestate", "routine_id", "next_slot", "4000-01-01 00:00+00 BC"),
     ("routinestate", "routine_id", "next_run_at", "-infinity"),
-    ("routinestate", "routine_id", "hint_expires_at", "infinity"),
+    ("routinestate", "routine_id", "clamps_from", "infinity"),
+    ("routinestate", "routine_id", "hint_next_expires_at", "infinity"),
 ]
 
 
@@ -146,6 +147,8 @@ UNREADABLE = [
 def test_a_row_that_cannot_be_read_is_parked_and_the_others_fire(table: str, key: str, column: str, value: str) -> None:
     """With the reason, and readable again for whoever mends it: the admin shows it, the verbs take it."""
     routine, *_ = due("broken", "sound", "sound too")
+    now = clock.now()
+    RoutineState.objects.filter(pk=routine.pk).update(hint_next_at=now, hint_next_expires_at=now)
     spoil(table, key, routine, **{column: value})
     assert next_due_at() is not None
     claim_twice()

@@ -42,7 +42,7 @@ def taken() -> list[DueRow]:
 def test_a_due_row_has_the_times_that_the_orm_reads():
     """Each of them aware, down to the microsecond, and None where there is none."""
     routine = make_due(start_at=MOMENT, end_at=MOMENT.replace(year=2096))
-    RoutineState.objects.update(hint_next_at=MOMENT, hint_expires_at=MOMENT, release_until=None)
+    RoutineState.objects.update(hint_next_at=MOMENT, hint_next_expires_at=MOMENT, release_until=None)
 
     (row,) = taken()
 

@@ -47,6 +47,16 @@ def test_what_is_due_is_taken(next_run_at: datetime | None, is_taken: bool) -> N
     assert [row.routine_id for row in taken()] == ([routine.pk] if is_taken else [])
 
 
+def test_who_names_no_pool_has_the_default_one() -> None:
+    """If there is one; a routine's own pool comes first."""
+    own, default = (Pool.objects.create(name=name, max_concurrent=1) for name in ("own", "default"))
+    due_at(NOW - SECOND, pool=own)
+    due_at(NOW)
+    assert [row.pool_id for row in taken()] == [own.pk, None]
+    Pool.objects.filter(pk=default.pk).update(is_default=True)
+    assert [row.pool_id for row in taken()] == [own.pk, default.pk]
+
+
 @pytest.mark.parametrize("status", ["ACTIVE", "PAUSED", "PARKED", "ARCHIVED"])
 def test_the_state_alone_says_what_is_due(status: str) -> None:
     """What that means for a routine that is not active, the claim decides."""
@@ -77,11 +87,17 @@ def every_state_value() -> dict[str, Any]:
     return {
         "last_slot": MOMENT - 10 * SECOND,
         "next_slot": MOMENT - 9 * SECOND,
+        "slot_source": "hint-factor",
         "next_run_at": MOMENT - 8 * SECOND,
         "next_source": "hint-interval",
+        "grid_from": MOMENT - 7 * SECOND,
+        "clamps_from": MOMENT - 6 * SECOND,
         "hint_interval_ms": 2**40,
+        "hint_interval_expires_at": MOMENT + 6 * SECOND,
         "hint_next_at": MOMENT + 7 * SECOND,
-        "hint_expires_at": MOMENT + 8 * SECOND,
+        "hint_next_expires_at": MOMENT + 8 * SECOND,
+        "hint_factor": 2.5,
+        "hint_factor_expires_at": MOMENT + 10 * SECOND,
         "failure_count": 3,
         "fingerprint": "0123456789abcdef",
         "release_policy": "ALL",
@@ -119,11 +135,17 @@ EVERY_ROUTINE_VALUE = {
 NO_STATE_VALUE = {
     "last_slot": None,
     "next_slot": None,
+    "slot_source": "",
     "next_run_at": MOMENT,
     "next_source": "paused",
+    "grid_from": None,
+    "clamps_from": None,
     "hint_interval_ms": None,
+    "hint_interval_expires_at": None,
     "hint_next_at": None,
-    "hint_expires_at": None,
+    "hint_next_expires_at": None,
+    "hint_factor": None,
+    "hint_factor_expires_at": None,
     "failure_count": 0,
     "fingerprint": "",
     "release_policy": "",
@@ -190,9 +212,10 @@ def test_every_column_of_a_new_state_is_written() -> None:
     values = {
         "last_slot": MOMENT + 1 * SECOND,
         "next_slot": MOMENT + 2 * SECOND,
+        "slot_source": "clamped-min",
         "next_run_at": MOMENT + 3 * SECOND,
         "next_source": "clamped-max",
-        "hint_next_at": MOMENT + 4 * SECOND,
+        "clamps_from": MOMENT + 4 * SECOND,
         "fingerprint": 'a"b\\c,{}NULL',
         "release_policy": "LAST",
         "release_until": MOMENT + 5 * SECOND,
@@ -200,9 +223,10 @@ def test_every_column_of_a_new_state_is_written() -> None:
     nothing = {
         "last_slot": None,
         "next_slot": None,
+        "slot_source": "",
         "next_run_at": None,
         "next_source": "ended",
-        "hint_next_at": None,
+        "clamps_from": None,
         "fingerprint": "",
         "release_policy": "",
         "release_until": None,

@@ -43,6 +43,17 @@ def attempt_of(**values: Any) -> NextAttempt:
     return NextAttempt(**{"id": new_run_id(), "at": AT, "budget_used": 4, "key": "the next key:6"} | values)
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["with a pool", "without one"])
+def test_the_next_attempt_without_a_pool_belongs_to_the_default_one(named: bool) -> None:
+    """A pool that the routine names comes first."""
+    own = Pool.objects.create(name="own", max_concurrent=1)
+    default = Pool.objects.create(name="default", max_concurrent=1, is_default=True)
+    run = make_run(make_routine(pool=own if named else None), status=RunStatus.RUNNING)
+    attempt = attempt_of()
+    end(run, BROKEN, attempt)
+    assert RoutineRun.objects.get(id=attempt.id).pool_id == (own if named else default).pk
+
+
 @pytest.mark.parametrize("outcome", [BROKEN, cancelled(Reason.INTERRUPTED)], ids=["failed", "interrupted"])
 @pytest.mark.parametrize("first", [True, False], ids=["of the chain's first run", "of a later run"])
 def test_every_column_of_the_next_attempt(outcome: Outcome, first: bool) -> None:
@@ -71,6 +82,7 @@ def test_every_column_of_the_next_attempt(outcome: Outcome, first: bool) -> None
         chain=chain,
         worker="me@here",
         requested_by="ann",
+        requested_at=MOMENT - SECOND,
         progress={"done": 1},
         error="said before",
     )
@@ -113,6 +125,7 @@ def test_every_column_of_the_next_attempt(outcome: Outcome, first: bool) -> None
         "orphan_seconds": None,
         "tell_after": None,
         "requested_by": "ann",
+        "requested_at": MOMENT - SECOND,
         "stop_requested_at": None,
         "stop_reason": "",
         "progress": None,
@@ -159,6 +172,7 @@ CATCHING_UP = {"next_source": "catching-up", "next_slot": MOMENT, "last_slot": M
     [
         pytest.param(CRON, succeeded(None), False, False, "baseline-cron", id="a cron goes on"),
         pytest.param(INTERVAL, succeeded(None), False, False, "baseline-interval", id="an interval goes on"),
+        pytest.param(INTERVAL, succeeded(None), False, False, "hint-interval", id="a hinted moment goes on as such"),
         pytest.param(CRON, cancelled(Reason.CANCELLED), False, False, "baseline-cron", id="after a cancellation too"),
         pytest.param(CRON, BROKEN, False, False, "baseline-cron", id="after the last failure too"),
         pytest.param(CRON, BROKEN, True, False, None, id="the chain has not ended"),
@@ -173,7 +187,7 @@ def test_the_end_of_a_chain_lets_a_catch_up_go_on(
     run = make_run(routine, status=RunStatus.RUNNING)
     at_start = facts.load(run.id)
     assert at_start is not None
-    RoutineState.objects.filter(pk=routine.pk).update(**CATCHING_UP)
+    RoutineState.objects.filter(pk=routine.pk).update(slot_source=moved or "", **CATCHING_UP)
     if other_active:
         make_run(routine)
     attempt = attempt_of() if retry else None
@@ -192,9 +206,14 @@ def test_the_end_of_a_chain_lets_a_catch_up_go_on(
 def test_the_first_success_gives_an_interval_its_rhythm_back(known: bool) -> None:
     """Failures had made it wait longer."""
     anchor = datetime.now(UTC).replace(microsecond=0)
-    planned = {"last_slot": anchor, "next_slot": anchor + 4 * 3600 * SECOND, "next_run_at": anchor + 4 * 3600 * SECOND}
+    planned = {
+        "last_slot": anchor,
+        "grid_from": anchor,
+        "next_slot": anchor + 4 * 3600 * SECOND,
+        "next_run_at": anchor + 4 * 3600 * SECOND,
+    }
     routine = make_routine(
-        {"next_source": "baseline-interval", "failure_count": 2 * known} | planned,
+        {"next_source": "baseline-interval", "slot_source": "baseline-interval", "failure_count": 2 * known} | planned,
         trigger_kind="INTERVAL",
         interval_ms=3_600_000,
     )

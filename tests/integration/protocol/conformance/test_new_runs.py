@@ -37,6 +37,7 @@ UNSET = {
     "fence": None,
     "worker": "",
     "requested_by": "",
+    "requested_at": None,
     "stop_requested_at": None,
     "stop_reason": "",
     "progress": None,

@@ -43,7 +43,7 @@ def test_an_interval_backs_off_with_failures_and_recovers_with_the_first_success
     made = routine("polling", max_attempts=1, trigger_kind="INTERVAL", interval_ms=3_600_000)
     planned = anchor + timedelta(hours=1)
     RoutineState.objects.filter(pk=made.pk).update(
-        last_slot=anchor, next_slot=planned, next_run_at=planned, next_source=Source.BASELINE_INTERVAL
+        last_slot=anchor, grid_from=anchor, next_slot=planned, next_run_at=planned, next_source=Source.BASELINE_INTERVAL
     )
     finish(begin(made), BROKEN)
     assert state(made).next_slot == state(made).next_run_at == anchor + timedelta(hours=2)
@@ -65,6 +65,7 @@ def test_a_success_beside_a_failure_still_recovers() -> None:
     made = routine("polling", max_attempts=1, trigger_kind="INTERVAL", interval_ms=3_600_000)
     RoutineState.objects.filter(pk=made.pk).update(
         last_slot=anchor,
+        grid_from=anchor,
         next_slot=anchor + timedelta(hours=1),
         next_run_at=anchor + timedelta(hours=1),
         next_source=Source.BASELINE_INTERVAL,
@@ -82,7 +83,9 @@ def test_the_end_of_a_chain_lets_an_all_catch_up_go_on(known_at_start: bool) -> 
 
     def catch_up() -> None:
         slot = timezone.now() - timedelta(hours=1)
-        RoutineState.objects.filter(pk=made.pk).update(next_slot=slot, next_source=Source.CATCHING_UP)
+        RoutineState.objects.filter(pk=made.pk).update(
+            next_slot=slot, slot_source=Source.BASELINE_CRON, next_source=Source.CATCHING_UP
+        )
 
     if known_at_start:
         catch_up()

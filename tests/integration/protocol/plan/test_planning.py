@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.models import F
 
 from routines_app import service
 from routines_app.core.errors import InvalidValue
@@ -19,7 +18,7 @@ from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.end import catch_up
 from routines_app.protocol.ledger import clock
-from routines_app.protocol.plan import planning, unfired
+from routines_app.protocol.plan import planning
 
 TASK = "tests.acceptance.tasks.note"
 CONSTRAINTS = ("routine_trigger_is_known", "routine_has_what_its_trigger_needs")
@@ -119,22 +118,11 @@ def test_a_catch_up_goes_on_by_what_its_kind_counts_by(db: None, kind: TriggerKi
     assert RoutineState.objects.values_list("next_run_at", "next_source").get() == (now, expected)
 
 
-@pytest.fixture
-def untaught(db: None, monkeypatch: pytest.MonkeyPatch) -> Routine:
-    """A routine of a kind that the table of baselines does not know."""
-    routine = service.create_routine("new", task=TASK, every="1m")
-    RoutineState.objects.update(next_slot=F("next_run_at"), next_run_at=None, next_source=Source.CATCHING_UP)
+def test_a_kind_that_the_table_does_not_know_is_an_error_and_no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     taught = {kind: source for kind, source in BASELINE.items() if kind is not TriggerKind.INTERVAL}
-    for module in (catch_up, unfired):
-        monkeypatch.setattr(module, "BASELINE", taught)
-    return routine
-
-
-def test_a_kind_that_the_table_does_not_know_is_an_error_and_no_interval(untaught: Routine) -> None:
+    monkeypatch.setattr(planning, "BASELINE", taught)
     with pytest.raises(KeyError, match="INTERVAL"):
-        catch_up.continue_catch_up([untaught.pk], clock.now())
-    with pytest.raises(KeyError, match="INTERVAL"):
-        unfired.baseline_source(untaught)
+        planning.baseline_source(Routine(trigger_kind="INTERVAL"))
 
 
 def test_a_kind_that_has_no_trigger_yet_is_an_error_and_not_manual(monkeypatch: pytest.MonkeyPatch) -> None:

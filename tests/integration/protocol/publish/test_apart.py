@@ -110,10 +110,10 @@ def test_one_pool_that_fails_does_not_stop_the_others(
         waits(pool.name, publish_after=None, pool=pool)
     first_in_queue = pools._first_in_queue
 
-    def fail(pool_id: int, now: Any) -> Any:
+    def fail(pool_id: int, room: int, now: Any) -> Any:
         if pool_id == bad.pk:
             raise OperationalError("refused") from Exception(1644, "SIGNAL")
-        return first_in_queue(pool_id, now)
+        return first_in_queue(pool_id, room, now)
 
     def said() -> int:
         return len([line for line in caplog.messages if "lets nobody in" in line])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -134,22 +134,22 @@ def test_without_redis_exclusive_runs_wait_and_others_start() -> None:
 def test_runs_of_a_paused_routine_are_held_until_it_is_resumed() -> None:
     """Except those that somebody asked for by hand."""
     made = routine("paused", status=RoutineStatus.PAUSED)
-    held, manual = ring(made, send=False), ring(made, send=False, trigger=RunTrigger.MANUAL)
+    held, asked = ring(made, send=False), ring(made, send=False, requested_at=datetime.now(UTC))
     assert start(held.id, "me") == Refused(Reason.PAUSED)
     held.refresh()
     assert (held.row.publish_after, held.row.dispatched_at, held.row.reason) == (None, None, Reason.PAUSED)
-    assert isinstance(start(manual.id, "me"), Started)
+    assert isinstance(start(asked.id, "me"), Started)
 
 
 @pytest.mark.parametrize("policy", ["ALLOW", "FORBID"])
 def test_runs_of_a_parked_routine_are_held_until_it_is_reset(policy: str) -> None:
     """As those of a paused one: what somebody asked for by hand runs, the rest goes on after the reset."""
     made = routine("parked", status=RoutineStatus.PARKED, concurrency_policy=policy)
-    held, manual = ring(made, send=False), ring(made, send=False, trigger=RunTrigger.MANUAL)
+    held, asked = ring(made, send=False), ring(made, send=False, requested_at=datetime.now(UTC))
     assert start(held.id, "me") == Refused(Reason.PARKED)
     held.refresh()
     assert (held.row.publish_after, held.row.dispatched_at, held.row.reason) == (None, None, Reason.PARKED)
-    begun = start(manual.id, "me")
+    begun = start(asked.id, "me")
     assert isinstance(begun, Started)
     finish(begun.facts, succeeded(None))
     service.reset_routine(made)

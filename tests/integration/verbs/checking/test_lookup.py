@@ -16,6 +16,7 @@ Make = Callable[..., Routine]
 
 NEEDS: dict[str, dict[str, Any]] = {
     "backfill": {"start": MONDAY, "end": MONDAY},
+    "pause_until": {"at": MONDAY},
     "propose_interval": {"interval": "5m", "ttl": "1h"},
     "propose_next_time": {"at": MONDAY, "ttl": "1h"},
 }

@@ -69,7 +69,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("parent", {"parent": "nobody"}, "no routine"),
     ("pool", {"pool": "nowhere"}, "no pool"),
     ("pool", {"pool": 2**70}, "no pool has that id"),
-    ("concurrency_policy", {"concurrency_policy": "MAYBE"}, "ALLOW, FORBID, REPLACE"),
+    ("concurrency_policy", {"concurrency_policy": "MAYBE"}, "ALLOW, FORBID, REPLACE, QUEUE"),
     ("catch_up_policy", {"catch_up_policy": 1}, "SKIP, LAST, ALL"),
     ("misfire_grace_ms", {"misfire_grace_ms": -1}, ""),
     ("catch_up_limit", {"catch_up_limit": 0}, "between 1"),

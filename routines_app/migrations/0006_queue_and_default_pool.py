@@ -1,0 +1,66 @@
+"""QUEUE as a fourth overlap policy, a default pool, and the place of what somebody asked for by hand."""
+
+from typing import Any
+
+from django.db import migrations, models
+
+POLICIES = ["ALLOW", "FORBID", "REPLACE", "QUEUE"]
+
+
+def give_waiting_requests_their_place(apps: Any, schema_editor: Any) -> None:
+    """What was asked for before and waits still: in the order in which it may go."""
+    runs = apps.get_model("routines", "RoutineRun").objects.using(schema_editor.connection.alias)
+    active = runs.filter(status__in=["PENDING", "RUNNING"])
+    active.filter(trigger="manual").update(requested_at=models.F("eligible_at"))
+    # Retries bear their first run's key, whose letter says that somebody asked for it, and its time.
+    asked = active.filter(trigger="retry", idempotency_key__startswith="m:")
+    asked.update(requested_at=models.F("scheduled_for"))
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("routines", "0005_own_limits"),
+    ]
+
+    operations = [
+        migrations.RemoveConstraint(model_name="routine", name="routine_concurrency_is_known"),
+        migrations.AddField(
+            model_name="pool",
+            name="is_default",
+            field=models.BooleanField(
+                blank=True, help_text="Routines that name no pool belong to this one.", null=True, unique=True
+            ),
+        ),
+        migrations.AddField(
+            model_name="routinerun",
+            name="requested_at",
+            field=models.DateTimeField(
+                help_text="When somebody asked for it by hand: its place in the queue, which its retries keep.",
+                null=True,
+            ),
+        ),
+        migrations.AlterField(
+            model_name="routine",
+            name="concurrency_policy",
+            field=models.CharField(
+                choices=[(policy, policy.capitalize()) for policy in POLICIES],
+                db_default="ALLOW",
+                default="ALLOW",
+                max_length=24,
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="pool",
+            constraint=models.CheckConstraint(
+                condition=models.Q(is_default__isnull=True) | models.Q(is_default=True),
+                name="pool_is_default_or_says_nothing",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="routine",
+            constraint=models.CheckConstraint(
+                condition=models.Q(concurrency_policy__in=POLICIES), name="routine_concurrency_is_known"
+            ),
+        ),
+        migrations.RunPython(give_waiting_requests_their_place, migrations.RunPython.noop, elidable=True),
+    ]

@@ -1,0 +1,179 @@
+"""What the plan of leases reads: everything that a look would meet, in a few statements, whatever their sizes.
+
+Nothing is locked. A beat may do some of it between two of these statements: a plan is a picture of a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import Case, Count, OuterRef, Subquery, Value, When
+from django.db.models.functions import Coalesce
+
+from routines_app.core.admission import ActiveRun
+from routines_app.core.transitions import ACTIVE
+from routines_app.core.words import ConcurrencyPolicy, RunStatus, is_exclusive
+from routines_app.models import Pool, RoutineRun
+from routines_app.protocol.claim.decide import needs_active_runs
+from routines_app.protocol.claim.due import DueRow, look_at_due
+from routines_app.protocol.end.overlap import active_runs
+from routines_app.protocol.ledger.arrays import AnyOf
+from routines_app.protocol.ledger.database import fast_rows, ledger_alias
+from routines_app.protocol.ledger.default_pool import IN_FLIGHT_WITHOUT_A_POOL
+from routines_app.protocol.ledger.moments import readable
+from routines_app.protocol.publish.ranked import band
+
+READ_AT_MOST = 20_000  # of each kind: some seconds of a page's time, and far more than anybody reads
+
+
+class DueSlot(NamedTuple):
+    """A routine that a claim would take, and what ranks its slots."""
+
+    row: DueRow
+    emphasis: float
+    depth: int
+    last_success_at: datetime | None
+
+
+class WaitingRun(NamedTuple):
+    """A PENDING run that is not in the broker."""
+
+    id: UUID
+    routine_id: int
+    pool_id: int | None
+    trigger: str
+    requested_at: datetime | None
+    scheduled_for: datetime
+    eligible_at: datetime
+    admitted_at: datetime | None
+    publish_after: datetime | None
+    reason: str
+    name: str
+    status: str
+    priority: str
+    policy: str
+    expires_ms: int | None
+    emphasis: float
+    depth: int
+    last_success_at: datetime | None
+
+
+_COLUMNS = (
+    "id",
+    "routine_id",
+    "pool_id",
+    "trigger",
+    "requested_at",
+    "scheduled_for",
+    "eligible_at",
+    "admitted_at",
+    "publish_after",
+    "reason",
+    "routine__name",
+    "routine__status",
+    "routine__priority",
+    "routine__concurrency_policy",
+    "routine__expires_ms",
+    "routine__emphasis",
+    "routine__depth",
+    "routine__state__last_success_at",
+)
+
+
+_TIMES = (
+    "requested_at",
+    "scheduled_for",
+    "eligible_at",
+    "admitted_at",
+    "publish_after",
+    "routine__state__last_success_at",
+)
+
+
+class PoolFacts(NamedTuple):
+    """A pool and how full it is."""
+
+    id: int
+    name: str
+    ceiling: int
+    in_flight: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What there is."""
+
+    now: datetime
+    """When the look would be."""
+    since: datetime
+    """The present, if the look is later, or the look: from here on beats are taken to be on time."""
+    due: list[DueSlot]
+    waiting: list[WaitingRun]
+    active: dict[int, list[ActiveRun]]
+    """The active runs of the routines whose overlap may be decided."""
+    places: dict[UUID, int]
+    """The pools in which those of REPLACE routines have a place: whoever makes them go gives it back."""
+    pools: dict[int, PoolFacts]
+    truncated: bool
+
+
+def read_facts(now: datetime, present: datetime, *, named: Collection[int], pools: dict[int, PoolFacts]) -> Facts:
+    """Read what a look would meet; of the `named` routines everything, also if they are not due."""
+    found = look_at_due(
+        now, "routine__emphasis", "routine__depth", "last_success_at", also=named, limit=READ_AT_MOST + 1
+    )
+    due = [DueSlot(row, *ranking) for row, ranking in found]
+    waiting = _waiting()
+    overlapping = {slot.row.routine_id for slot in due if needs_active_runs(slot.row, now)}
+    overlapping |= {run.routine_id for run in waiting if is_exclusive(run.policy)} | set(named)
+    replacing = {run.routine_id for run in waiting if run.policy == ConcurrencyPolicy.REPLACE} | set(named)
+    replacing |= {slot.row.routine_id for slot in due if slot.row.concurrency_policy == ConcurrencyPolicy.REPLACE}
+    return Facts(
+        now=now,
+        since=min(now, present),
+        due=due[:READ_AT_MOST],
+        waiting=waiting[:READ_AT_MOST],
+        active=active_runs(overlapping, readable("scheduled_for", "stop_requested_at")),
+        places=_places(replacing),
+        pools=pools,
+        truncated=max(len(due), len(waiting)) > READ_AT_MOST,
+    )
+
+
+def read_pools() -> dict[int, PoolFacts]:
+    """The pools by id, with what counts against their ceilings, in one statement."""
+    runs = RoutineRun.objects.using(ledger_alias())
+    admitted = runs.filter(pool_id=OuterRef("pk"), status__in=sorted(ACTIVE), admitted_at__isnull=False)
+    in_flight = Subquery(admitted.order_by().values("pool_id").annotate(number=Count("pk")).values("number"))
+    untaken = runs.filter(IN_FLIGHT_WITHOUT_A_POOL).order_by().values("pool_id").annotate(number=Count("pk"))
+    beside = Case(When(is_default=True, then=Coalesce(Subquery(untaken.values("number")), 0)), default=Value(0))
+    rows = Pool.objects.using(ledger_alias()).annotate(taken=Coalesce(in_flight, 0) + beside).order_by("pk")
+    return {row[0]: PoolFacts._make(row) for row in rows.values_list("pk", "name", "max_concurrent", "taken")}
+
+
+def _waiting() -> list[WaitingRun]:
+    """One more than is used, if there are. Of a queue beyond all bounds the most urgent are read, as by the pools.
+
+    Rows that cannot be read are left out: a beat takes them out (`publish/unreadable.py`).
+    """
+    asked = Case(When(requested_at=None, then=Value(1)), default=Value(0))
+    waiting = RoutineRun.objects.using(ledger_alias()).filter(
+        readable(*_TIMES), status=RunStatus.PENDING, dispatched_at=None
+    )
+    rows: Any = waiting.order_by(asked, "requested_at", band(), "eligible_at", "id").values_list(*_COLUMNS)[
+        : READ_AT_MOST + 1
+    ]
+    return [WaitingRun._make(row) for row in fast_rows(rows)]
+
+
+def _places(routine_ids: Collection[int]) -> dict[UUID, int]:
+    if not routine_ids:
+        return {}
+    runs = RoutineRun.objects.using(ledger_alias()).filter(
+        AnyOf("routine_id", routine_ids), status__in=sorted(ACTIVE), admitted_at__isnull=False, pool__isnull=False
+    )
+    return dict(runs.values_list("id", "pool_id"))

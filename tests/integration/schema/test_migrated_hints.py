@@ -1,0 +1,100 @@
+"""0007: the hints that shared one expiry get their own, there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from routines_app.models import RoutineState
+
+BEFORE, AFTER = ("routines", "0006_queue_and_default_pool"), ("routines", "0007_hints")
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+def migrated(to: tuple[str, str]) -> Any:
+    MigrationExecutor(connection).migrate([to])
+    return MigrationExecutor(connection).loader.project_state([to]).apps.get_model("routines", "RoutineState")
+
+
+@pytest.fixture
+def before(transactional_db: None) -> Iterator[Any]:
+    try:
+        yield migrated(BEFORE)
+    finally:
+        MigrationExecutor(connection).migrate(MigrationExecutor(connection).loader.graph.leaf_nodes("routines"))
+
+
+def test_each_hint_keeps_the_expiry_that_they_shared(before: Any) -> None:
+    """One without an expiry is dropped; grid and clamps count from the last slot. The way back shares the later one."""
+    routines = before._meta.get_field("routine").related_model.objects
+    until = NOON + timedelta(hours=1)
+    for name, hints in {
+        "both": {"hint_interval_ms": 5_000, "hint_next_at": NOON, "hint_expires_at": until, "hint_reason": "busy"},
+        "endless": {"hint_interval_ms": 5_000},
+        "none": {},
+    }.items():
+        routine = routines.create(name=name, task="t", trigger_kind="INTERVAL", interval_ms=60_000)
+        before.objects.create(routine=routine, last_slot=NOON, **hints)
+    migrated(AFTER)
+    state = RoutineState.objects.get(routine__name="both")
+    assert [(hint.value, hint.expires_at, hint.reason) for hint in state.fresh_hints(NOON)] == [
+        (5_000, until, "busy"),
+        (NOON, until, "busy"),
+    ]
+    assert RoutineState.objects.get(routine__name="endless").fresh_hints(NOON) == []
+    assert set(RoutineState.objects.values_list("clamps_from", flat=True)) == {NOON}
+    assert set(RoutineState.objects.exclude(pk=state.pk).values_list("grid_from", flat=True)) == {NOON}
+    RoutineState.objects.filter(pk=state.pk).update(hint_next_expires_at=until + timedelta(hours=1))
+    old = migrated(BEFORE).objects.get(pk=state.pk)
+    assert (old.hint_interval_ms, old.hint_expires_at, old.hint_reason) == (5_000, until + timedelta(hours=1), "busy")
+
+
+@pytest.mark.parametrize("own", [NOON - timedelta(minutes=7), None], ids=["has fired by itself", "never has"])
+def test_a_hint_in_force_does_not_become_the_grid(before: Any, own: datetime | None) -> None:
+    """The newest slot of the interval's own says where the grid is; without one, its start or creation does."""
+    routine = before._meta.get_field("routine").related_model.objects.create(
+        name="hinted", task="t", trigger_kind="INTERVAL", interval_ms=3_600_000
+    )
+    before.objects.create(routine=routine, last_slot=NOON, hint_interval_ms=60_000, hint_expires_at=NOON)
+    runs = before._meta.apps.get_model("routines", "RoutineRun").objects
+    for slot, source in ((own, "baseline-interval"), (NOON, "hint-interval")):
+        if slot is not None:
+            runs.create(
+                routine=routine, task="t", source=source, scheduled_for=slot, eligible_at=slot, idempotency_key=source
+            )
+    migrated(AFTER)
+    assert RoutineState.objects.get().grid_from == own
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "expected"),
+    [
+        ("CRON", "hint-oneshot", "hint-oneshot"),
+        ("INTERVAL", "clamped-min", "clamped-min"),
+        ("CRON", "catching-up", "baseline-cron"),
+        ("INTERVAL", "paused", "baseline-interval"),
+        ("MANUAL", "parked", "hint-interval"),
+    ],
+)
+def test_why_a_slot_was_chosen_is_kept_or_the_triggers_own(before: Any, kind: str, source: str, expected: str) -> None:
+    trigger = {"CRON": {"cron": "* * * * *"}, "INTERVAL": {"interval_ms": 60_000}, "MANUAL": {}}[kind]
+    routines = before._meta.get_field("routine").related_model.objects
+    for name, slot in (("planned", NOON), ("not planned", None)):
+        routine = routines.create(name=name, task="t", trigger_kind=kind, **trigger)
+        awake = slot is not None and source in ("hint-oneshot", "clamped-min")
+        before.objects.create(
+            routine=routine,
+            next_slot=slot,
+            next_run_at=NOON if awake else None,
+            next_source=source if slot is not None else "ended",
+        )
+    migrated(AFTER)
+    assert dict(RoutineState.objects.values_list("routine__name", "slot_source")) == {
+        "planned": expected,
+        "not planned": "",
+    }

@@ -1,0 +1,162 @@
+"""Firing where a hint or a clamp goes past slots of the schedule: whatever it leaves behind is accounted for once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from routines_app.core.catch_up import CatchUp
+from routines_app.core.firing import Firing, decide_claim, decide_firing
+from routines_app.core.governor import PlanState
+from routines_app.core.owed import Due
+from routines_app.core.triggers import CronTrigger, IntervalTrigger
+from routines_app.core.words import CatchUpPolicy, HintKind, Reason, Source
+from tests.unit.core.test_firing import HOUR, MANUAL, MINUTE, NOON, SECOND, SKIP, slots
+
+TENS = PlanState(trigger=CronTrigger(expression="*/10 * * * *", timezone="UTC"))
+EVERY_TEN = PlanState(trigger=IntervalTrigger(interval_ms=600_000, anchor=NOON))
+SLOW = {"hint_interval_ms": 2_100_000, "hint_interval_expires_at": NOON + 3 * HOUR}  # 35 minutes
+
+
+def at(minutes: float) -> datetime:
+    return NOON + minutes * MINUTE
+
+
+def due(plan: PlanState, source: Source, minutes: float, rule: CatchUp = SKIP) -> Due:
+    return Due(plan=plan, rule=rule, last_slot=NOON, next_slot=at(minutes), source=source)
+
+
+def oneshot(plan: PlanState, minutes: float, until: float) -> PlanState:
+    return replace(plan, hint_next_at=at(minutes), hint_next_expires_at=at(until))
+
+
+def spans(firing: Firing) -> list[tuple[Reason, float, float, int]]:
+    """Reason, first and last minute and count of what is skipped."""
+    return [
+        (each.reason, (each.span.first - NOON) / MINUTE, (each.span.last - NOON) / MINUTE, each.span.count)
+        for each in firing.skipped
+    ]
+
+
+@pytest.mark.parametrize(
+    ("minutes", "passed"), [(10, []), (20, [(Reason.SUPERSEDED, 10, 10, 1)]), (30, [(Reason.SUPERSEDED, 10, 20, 2)])]
+)
+def test_a_one_shot_on_a_slot_that_a_slow_pace_goes_past_stands_for_it(minutes: int, passed: list[object]) -> None:
+    """No later row for what was gone past has that slot: the pace counts on from there."""
+    plan = oneshot(replace(TENS, **SLOW), minutes, 120)
+    firing = decide_firing(due(plan, Source.HINT_ONESHOT, minutes), at(minutes) + SECOND)
+    assert (slots(firing), spans(firing)) == ([at(minutes)], passed)
+    assert (firing.last_slot, firing.next_slot) == (at(minutes), at(minutes + 35))
+    later = Due(
+        plan=replace(TENS, **SLOW),
+        rule=SKIP,
+        last_slot=firing.last_slot,
+        next_slot=at(minutes + 35),
+        source=firing.source,
+    )
+    assert spans(decide_firing(later, at(minutes + 35))) == [(Reason.SUPERSEDED, minutes + 10, minutes + 30, 3)]
+
+
+def test_an_expired_one_shot_on_a_slot_that_a_slow_pace_goes_past_stands_for_it() -> None:
+    """It was announced, so it has its row, and no other."""
+    plan = oneshot(replace(TENS, **SLOW), 20, 21)
+    firing = decide_firing(due(plan, Source.HINT_ONESHOT, 20), at(25))
+    assert (firing.fire, spans(firing)) == ((), [(Reason.EXPIRED, 20, 20, 1), (Reason.SUPERSEDED, 10, 10, 1)])
+    assert (firing.last_slot, firing.expired) == (at(20), (HintKind.NEXT,))
+
+
+@pytest.mark.parametrize("plan", [TENS, EVERY_TEN])
+def test_a_one_shot_between_the_slots_moves_nothing(plan: PlanState) -> None:
+    """Nor does one on a slot of an interval that a slow pace goes past: nobody expects that slot."""
+    for minutes in (15, *([20] if plan is EVERY_TEN else [])):
+        hinted = oneshot(replace(plan, **SLOW), minutes, 120)
+        firing = decide_firing(due(hinted, Source.HINT_ONESHOT, minutes), at(minutes))
+        assert (slots(firing), firing.skipped, firing.last_slot) == ([at(minutes)], (), NOON)
+        assert firing.next_slot == at(35)
+
+
+def test_a_slot_that_has_its_row_is_not_accounted_for_again() -> None:
+    """A one-shot planned for the last slot itself, by plain SQL, goes past nothing."""
+    plan = oneshot(replace(TENS, **SLOW), 0, 120)
+    firing = decide_firing(due(plan, Source.HINT_ONESHOT, 0), at(1))
+    assert (firing.skipped, firing.last_slot) == ((), NOON)
+
+
+def test_a_one_shot_that_the_lower_clamp_puts_off_is_an_extra_fire() -> None:
+    """It is used up, and neither the grid nor the pace counts from it; a slot that was planned anyway is none."""
+    close = replace(EVERY_TEN, min_interval_ms=300_000, clamps_from=NOON, failure_count=2)
+    firing = decide_firing(due(oneshot(close, 1, 30), Source.CLAMPED_MIN, 5), at(5))
+    assert (slots(firing), firing.last_slot, firing.uses_up_oneshot) == ([at(5)], NOON, True)
+    assert (firing.next_slot, firing.source) == (at(40), Source.BASELINE_INTERVAL)
+    clamped = replace(EVERY_TEN, min_interval_ms=900_000, clamps_from=NOON)
+    own = decide_firing(due(oneshot(clamped, 1, 30), Source.CLAMPED_MIN, 20), at(20))
+    assert (slots(own), own.last_slot, own.uses_up_oneshot) == ([at(20)], at(20), True)
+    to_come = decide_firing(due(oneshot(clamped, 35, 60), Source.CLAMPED_MIN, 20), at(20))
+    assert (to_come.last_slot, to_come.uses_up_oneshot) == (at(20), False)
+
+
+def test_an_announced_slot_has_a_row_where_the_lower_clamp_refuses_it() -> None:
+    """Also an interval's, of which nobody expects the others."""
+    rule = CatchUp(policy=CatchUpPolicy.ALL, grace_ms=720_000)
+    plan = replace(EVERY_TEN, min_interval_ms=900_000, clamps_from=at(40))
+    announced = Due(plan=plan, rule=rule, last_slot=at(40), next_slot=at(50), source=Source.BASELINE_INTERVAL)
+    firing = decide_firing(announced, at(61))
+    assert (slots(firing), spans(firing)) == ([at(60)], [(Reason.SUPERSEDED, 50, 50, 1)])
+    close = replace(plan, min_interval_ms=1_500_000, clamps_from=at(30))
+    firing = decide_firing(replace(announced, plan=close), at(61))
+    assert (slots(firing), spans(firing)) == ([at(60)], [(Reason.SUPERSEDED, 50, 50, 1)])
+    of_cron = replace(announced, plan=replace(TENS, min_interval_ms=1_800_000, clamps_from=at(40)))
+    firing = decide_firing(replace(of_cron, source=Source.BASELINE_CRON), at(61))
+    assert spans(firing) == [(Reason.SUPERSEDED, 50, 50, 1), (Reason.SUPERSEDED, 60, 60, 1)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "passed"),
+    [
+        ({"min_interval_ms": 900_000}, [(Reason.SUPERSEDED, 20, 20, 1)]),
+        (SLOW, [(Reason.SUPERSEDED, 20, 20, 1)]),
+        ({"min_interval_ms": 600_000}, None),
+    ],
+)
+def test_the_claim_that_ends_a_schedule_settles_what_is_gone_past_until_then(
+    changes: dict[str, object], passed: list[object] | None
+) -> None:
+    """Nobody looks at it again. Whoever leaves the plan for another one leaves these slots to that one."""
+    ending = replace(TENS, trigger=replace(TENS.trigger, end_at=at(25)), **changes)
+    claimed = decide_claim(due(ending, Source.BASELINE_CRON, 10), at(10))
+    left = decide_firing(due(ending, Source.BASELINE_CRON, 10), at(10))
+    assert left.skipped == ()
+    if passed is None:
+        assert claimed == left
+        assert claimed.next_slot == at(20)
+        return
+    assert (claimed.source, claimed.last_slot, spans(claimed)) == (Source.ENDED, at(20), passed)
+    assert (slots(claimed), claimed.clamps_from) == ([at(10)], at(10))
+
+
+def test_a_schedule_that_ends_with_its_last_slot_leaves_nothing() -> None:
+    """Nor does one that has no schedule."""
+    ending = replace(TENS, trigger=replace(TENS.trigger, end_at=at(15)))
+    claimed = decide_claim(due(ending, Source.BASELINE_CRON, 10), at(10))
+    assert (claimed.source, claimed.last_slot, claimed.skipped) == (Source.ENDED, at(10), ())
+    assert decide_claim(due(MANUAL, Source.CLAMPED_MIN, 10), at(10)).source is Source.MANUAL
+
+
+def test_a_one_shot_that_is_due_long_after_the_last_slot_is_no_catch_up() -> None:
+    """However late the look, until its expiry: its rule is its own."""
+    plan = oneshot(replace(TENS, min_interval_ms=60_000, clamps_from=NOON), 0.5, 30)
+    firing = decide_firing(due(plan, Source.CLAMPED_MIN, 1), at(9))
+    assert [(fire.slot, fire.missed) for fire in firing.fire] == [(at(1), False)]
+    assert firing.next_slot == at(10)
+    over = decide_firing(due(plan, Source.CLAMPED_MIN, 1), at(31))
+    assert (over.fire, spans(over)[0]) == ((), (Reason.EXPIRED, 1, 1, 1))
+
+
+def test_what_an_interval_missed_behind_its_lower_clamp_is_gone_past_at_once():
+    """Slots that the clamp leaves out are not expected: no rows, and no claim for each of them."""
+    clamped = replace(EVERY_TEN, min_interval_ms=900_000, clamps_from=NOON)
+    firing = decide_firing(due(clamped, Source.CLAMPED_MIN, 20), at(200.5))
+    assert (slots(firing), spans(firing)) == ([], [(Reason.MISFIRE, 20, 20, 1)])
+    assert (firing.last_slot, firing.next_slot) == (at(190), at(200))
