@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import getpass
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Protocol
 
@@ -52,6 +52,10 @@ class Subcommand:
         else:
             self.table(columns, rows)
 
+    def told(self, line: str, facts: Mapping[str, Any], *, as_json: bool) -> None:
+        """What was done: a sentence for people, or a JSON object for programs."""
+        self.say(json.dumps(facts, default=shown, indent=2) if as_json else line)
+
 
 def shown(value: Any) -> str:
     if value is None or value == "":
@@ -75,9 +79,9 @@ def operator() -> str:
         return "command line"
 
 
-def add_routine(parser: CommandParser) -> None:
+def add_routine(parser: CommandParser, *, required: bool = True) -> None:
     """The option `routine`: a name, as text, or with `--id` an id, as a number."""
-    which = parser.add_mutually_exclusive_group(required=True)
+    which = parser.add_mutually_exclusive_group(required=required)
     which.add_argument("routine", nargs="?", default=argparse.SUPPRESS, help="its name")
     which.add_argument(
         "--id", dest="routine", type=int, default=argparse.SUPPRESS, metavar="ID", help="its id, instead of its name"
@@ -90,6 +94,25 @@ def add_routines(parser: CommandParser, *, none_means: str) -> None:
     parser.add_argument(
         "--id", dest="ids", action="append", default=[], type=int, metavar="ID", help="an id; may be repeated"
     )
+
+
+def add_selectors(parser: CommandParser) -> None:
+    """Instead of one routine, all that have something in common; `selected` reads them."""
+    for name, what in (("tag", "a tag"), ("group", "a group"), ("queue", "a queue"), ("pool", "a pool")):
+        parser.add_argument(f"--{name}", metavar=name.upper(), help=f"all routines of {what}, instead of one")
+
+
+def selected(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What was chosen by `add_routine` or `add_selectors`, as the verbs take it."""
+    names = ("routine", "tag", "group", "queue", "pool")
+    return {name: options[name] for name in names if options.get(name) is not None}
+
+
+def add_pool(parser: CommandParser) -> None:
+    """The option `pool`: a name, as text, or an id, as a number; None means all."""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--pool", help="only this pool, by its name (default: all)")
+    which.add_argument("--pool-id", dest="pool", type=int, metavar="ID", help="the same, by its id")
 
 
 def add_json(parser: CommandParser) -> None:
