@@ -14,7 +14,8 @@ from django.http import HttpRequest, HttpResponse
 
 from routines_app import service
 from routines_app.admin.log_entries import actor_of, note
-from routines_app.admin.verb_buttons import SECONDS, VERBS, Verb
+from routines_app.admin.verb_acts import SECONDS
+from routines_app.admin.verb_buttons import VERBS, Verb
 from routines_app.admin.verb_forms import VerbForm
 from routines_app.admin.verb_pages import CHOSEN, ask_for_many, refuse
 from routines_app.core.errors import RoutineError
@@ -118,6 +119,7 @@ LIST_ACTIONS = [
     list_action("pause", permission="pause", asks=True),
     list_action("resume", permission="pause", asks=True),
     list_action("reset", permission="reset", asks=False),
+    list_action("hint-factor", permission="hint", asks=True),
     list_action("clear-hints", permission="hint", asks=False),
     list_action("archive", permission="archive", asks=True),
 ]

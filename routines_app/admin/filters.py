@@ -13,6 +13,7 @@ from django.db.models.functions import Cast
 from django.http import HttpRequest
 
 from routines_app import service
+from routines_app.admin.hint_facts import under_a_hint
 from routines_app.admin.run_facts import overdue_runs
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Routine, RoutineRun
@@ -36,7 +37,7 @@ class HealthFilter(admin.SimpleListFilter):
         chosen = {
             "failing": Q(state__failure_count__gt=0) | Q(pk__in=overdue_runs().values("routine_id")),
             "late": Q(state__next_run_at__lt=now - LATE),
-            "hinted": Q(state__hint_expires_at__gt=now),
+            "hinted": under_a_hint(now),
         }
         return queryset.filter(chosen.get(self.value() or "", Q()))
 

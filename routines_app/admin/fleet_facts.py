@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from django.db import connections
-from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Min, OuterRef, Q, QuerySet
+from django.utils.safestring import SafeString
 
 from routines_app import service
-from routines_app.admin.charts import Column
+from routines_app.admin.charts import Column, meter
 from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.run_facts import late_seconds, overdue_runs
 from routines_app.core.words import RoutineStatus, RunStatus
-from routines_app.models import Node, Pool, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
+from routines_app.models import Node, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
 
 ROWS = 20
 SAMPLE = 5_000  # rows that are looked at for the lateness of the last hour; the newest ones
@@ -28,27 +30,41 @@ def runs() -> QuerySet[RoutineRun]:
     return RoutineRun.objects.using(service.ledger_alias())
 
 
-def running() -> list[RoutineRun]:
-    now_running = runs().filter(status=RunStatus.RUNNING).select_related("routine").defer(*service.LARGE_FIELDS)
-    return list(now_running.order_by("id")[:ROWS])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Active:
+    """What has not ended, counted in one query."""
+
+    running: int
+    waiting: int
+    reasons: list[dict[str, Any]]
+    """Why runs wait: how many for each reason, and since when; those in the broker first, then the most."""
 
 
-def active_counts() -> dict[str, int]:
-    """How many runs are running and how many wait."""
-    active = runs().filter(status__in=[RunStatus.PENDING, RunStatus.RUNNING])
-    return dict(active.order_by().values_list("status").annotate(Count("pk")))
+def active() -> Active:
+    sent = ExpressionWrapper(Q(dispatched_at__isnull=False), output_field=BooleanField())
+    unended = runs().filter(service.readable("eligible_at", "dispatched_at"))
+    of_each = unended.filter(status__in=[RunStatus.PENDING, RunStatus.RUNNING]).annotate(sent=sent).order_by()
+    counted = of_each.values("status", "sent", "reason").annotate(
+        count=Count("pk"), oldest=Min("eligible_at"), oldest_sent=Min("dispatched_at")
+    )
+    groups: list[dict[str, Any]] = [dict(group) for group in counted]
+    pending = [group for group in groups if group["status"] == RunStatus.PENDING]
+    in_broker = [group for group in pending if group["sent"]]
+    held = sorted((group for group in pending if not group["sent"]), key=lambda group: -group["count"])
+    return Active(
+        running=sum(group["count"] for group in groups) - sum(group["count"] for group in pending),
+        waiting=sum(group["count"] for group in pending),
+        reasons=_in_broker(in_broker) + [{**group, "label": _waits_for(group["reason"])} for group in held],
+    )
 
 
-def waiting() -> list[dict[str, Any]]:
-    """Why runs wait: how many for each reason, and since when."""
-    held = runs().filter(status=RunStatus.PENDING, dispatched_at__isnull=True)
-    sent = runs().filter(status=RunStatus.PENDING, dispatched_at__isnull=False)
-    reasons = held.order_by().values("reason").annotate(count=Count("pk"), oldest=Min("eligible_at"))
-    found = [{**row, "label": _waits_for(row["reason"])} for row in reasons.order_by("-count")]
-    queued = sent.aggregate(count=Count("pk"), oldest=Min("dispatched_at"))
-    if queued["count"]:
-        found.insert(0, {**queued, "reason": "", "label": "In the broker, for a free worker"})
-    return found
+def _in_broker(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was sent waits for a worker, whatever it waited for before."""
+    if not groups:
+        return []
+    oldest = min(group["oldest_sent"] for group in groups)
+    count = sum(group["count"] for group in groups)
+    return [{"count": count, "oldest": oldest, "label": "In the broker, for a free worker"}]
 
 
 def _waits_for(reason: str) -> str:
@@ -86,6 +102,7 @@ def lateness(now: datetime) -> Lateness:
     """
     hour_ago = now - timedelta(hours=1)
     newest = runs().filter(pk__gte=service.oldest_run_id(now - timedelta(days=1))).order_by("-pk")
+    newest = newest.filter(service.readable("started_at", "scheduled_for", "eligible_at"))  # as good as all of them
     rows = list(newest.values_list(*LATENESS_FIELDS)[:SAMPLE])
     by_minute: dict[int, list[float]] = defaultdict(list)
     for _, started_at, *facts in rows:
@@ -124,9 +141,11 @@ def _quantile(ordered: list[float], share: float) -> float:
     return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else 0.0
 
 
-def pools() -> list[tuple[Pool, int]]:
-    used = service.pool_use()
-    return [(pool, used.get(pool.pk, 0)) for pool in service.list_pools(limit=100)]
+def pool_meter(pool: Any) -> SafeString:
+    """How full a pool is, from `list_pools`; a full one has another colour, and the words say so."""
+    full = "rt-failed" if pool.in_flight >= pool.max_concurrent else "rt-running"
+    words = f"{pool.in_flight} of {pool.max_concurrent} in flight"
+    return meter(pool.in_flight, pool.max_concurrent, label=words, class_=full)
 
 
 def nodes(now: datetime) -> list[dict[str, Any]]:
@@ -149,9 +168,14 @@ def failing() -> list[RoutineState]:
     return list(bad.select_related("routine").order_by("-overdue", "-failure_count")[:ROWS])
 
 
-def storage() -> list[tuple[str, int]]:
-    """Bytes per table where the database can tell, else of the whole file."""
-    connection = connections[service.ledger_alias()]
+def storage(now: datetime) -> list[tuple[str, int]]:
+    """Bytes per table where the database can tell, else of the whole file. The answer is kept for a minute."""
+    return _storage(now.replace(second=0, microsecond=0), service.ledger_alias())
+
+
+@lru_cache(maxsize=2)
+def _storage(minute: datetime, using: str) -> list[tuple[str, int]]:  # noqa: ARG001
+    connection = connections[using]
     tables = [m._meta.db_table for m in (RoutineRun, RunLog, Routine, RoutineState, ScheduleChange, Node)]
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":

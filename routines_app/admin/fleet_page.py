@@ -11,11 +11,14 @@ from django.utils import timezone
 
 from routines_app import service
 from routines_app.admin import fleet_facts
-from routines_app.admin.charts import Column, column_chart, meter
+from routines_app.admin.charts import Column, column_chart
+from routines_app.admin.fleet_queue import queue_facts
 from routines_app.admin.phrases import seconds_in_words
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
+
+POOLS = 100  # that are shown; nobody looks through more
 
 
 def fleet_page(admin: RoutineAdmin, request: HttpRequest) -> TemplateResponse:
@@ -25,33 +28,33 @@ def fleet_page(admin: RoutineAdmin, request: HttpRequest) -> TemplateResponse:
         "title": "Fleet",
         "opts": admin.model._meta,
         "section": "fleet",
-        **_facts(),
+        **_facts(request),
     }
     return TemplateResponse(request, "routines/fleet.html", context)
 
 
 def fleet_fragment(admin: RoutineAdmin, request: HttpRequest) -> HttpResponse:
     admin.require_view(request)
-    return render(request, "routines/fleet_live.html", _facts())
+    return render(request, "routines/fleet_live.html", _facts(request))
 
 
-def _facts() -> dict[str, Any]:
+def _facts(request: HttpRequest) -> dict[str, Any]:
     now = service.now()
     late = fleet_facts.lateness(now)
-    counts = fleet_facts.active_counts()
+    active = fleet_facts.active()
+    pools = service.list_pools(limit=POOLS)
     coming = service.fires_per_hour(now)
-    sizes = fleet_facts.storage()
+    sizes = fleet_facts.storage(now)
     return {
         "now": now,
-        "running": fleet_facts.running(),
-        "running_count": counts.get("RUNNING", 0),
-        "waiting_count": counts.get("PENDING", 0),
-        "waiting": fleet_facts.waiting(),
+        "running_count": active.running,
+        "waiting_count": active.waiting,
+        "waiting": active.reasons,
         "late": late,
         "late_chart": column_chart(
             late.columns, label=f"Lateness of the {late.window}, 95 % per minute", unit=seconds_in_words
         ),
-        "pools": [(pool, used, _use(pool, used)) for pool, used in fleet_facts.pools()],
+        "pools": [(pool, fleet_facts.pool_meter(pool)) for pool in pools],
         "nodes": fleet_facts.nodes(now),
         "parked": fleet_facts.parked(),
         "failing": fleet_facts.failing(),
@@ -59,12 +62,8 @@ def _facts() -> dict[str, Any]:
         "coming_chart": column_chart(_hours(coming), label="Fires of the coming 24 hours, per hour", unit=_whole),
         "storage": sizes,
         "storage_total": sum(size for _, size in sizes),
+        **queue_facts(request, pools),
     }
-
-
-def _use(pool: Any, used: int) -> str:
-    full = "rt-failed" if used >= pool.max_concurrent else "rt-running"
-    return meter(used, pool.max_concurrent, label=f"{used} of {pool.max_concurrent} in flight", class_=full)
 
 
 def _hours(coming: list[Any]) -> list[Column]:
@@ -78,4 +77,6 @@ def _hours(coming: list[Any]) -> list[Column]:
 
 
 def _whole(amount: float) -> str:
-    return f"{amount / 1000:,.3g}k" if amount >= 10_000 else f"{amount:,.3g}"
+    if amount >= 10_000:
+        return f"{amount / 1000:,.0f}k" if amount >= 100_000 else f"{amount / 1000:.3g}k"
+    return f"{amount:,.0f}" if amount >= 100 else f"{amount:.3g}"

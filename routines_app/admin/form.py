@@ -36,6 +36,10 @@ NOT_IN_THE_FORM = {
 }
 """The model's fields that no fieldset has, and why. A field that is in neither place fails a test by its name."""
 
+OVERLAP = (
+    "A slot that finds its routine active: Allow starts beside it, Forbid is skipped, Replace stops the other, "
+    "Queue waits for it (the newest only)."
+)
 DESTINATION = ("task", "queue")
 FORM_NAMES = {"every": "interval_ms", "reason": "change_reason", "actor": None, "version": None, "status": None}
 
@@ -91,6 +95,8 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if "concurrency_policy" in self.fields:
+            self.fields["concurrency_policy"].help_text = OVERLAP
         self.initial["read_version"] = self.instance.version
         if self._is_new:
             self._start_with_defaults()

@@ -16,6 +16,7 @@ SOURCE_WORDS = {
     Source.BASELINE_INTERVAL: "on its interval",
     Source.HINT_INTERVAL: "hinted interval",
     Source.HINT_ONESHOT: "hinted time",
+    Source.HINT_FACTOR: "hinted factor",
     Source.CLAMPED_MIN: "held back by its minimum interval",
     Source.CLAMPED_MAX: "brought forward by its maximum interval",
     Source.PAUSED: "paused",
@@ -43,6 +44,13 @@ def interval_in_words(ms: int) -> str:
             count = ms // size
             return unit if count == 1 else f"{count} {unit}s"
     return service.format_duration(ms)
+
+
+def factor_in_words(factor: float) -> str:
+    """`5 times slower`, `2 times faster`, `as usual`."""
+    if factor == 1:
+        return "as usual"
+    return f"{factor:.4g} times slower" if factor > 1 else f"{1 / factor:.4g} times faster"
 
 
 def time_out_in_words(ms: int | None) -> str:

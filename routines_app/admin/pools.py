@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -13,10 +14,43 @@ from django.utils.safestring import SafeString
 
 from routines_app import service
 from routines_app.admin.bounds import bounded_urls
-from routines_app.admin.charts import meter
+from routines_app.admin.fleet_facts import pool_meter
 from routines_app.admin.own_filters import OwnFiltersOnly
+from routines_app.admin.verb_pages import refuse
 from routines_app.core.errors import RoutineError
 from routines_app.models import Pool
+
+
+class PoolForm(forms.ModelForm):  # type: ignore[type-arg]
+    """What is typed goes to the service, and what the service refuses stands at its field."""
+
+    refused: RoutineError | None = None
+
+    is_default = forms.BooleanField(
+        label="Default pool",
+        required=False,
+        help_text="Every routine that names no pool belongs to this one. It takes the place of another default pool.",
+    )
+
+    class Meta:
+        model = Pool
+        fields = ["name", "max_concurrent"]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.initial.setdefault("is_default", bool(self.instance.is_default))
+        for name, field in self.fields.items():  # so that what was touched is known although the pool has changed since
+            known = not self.is_bound or self.add_initial_prefix(name) in self.data
+            field.show_hidden_initial = known and self.instance.pk is not None
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if self.refused is not None:
+            refuse(self, self.refused)
+        return cleaned
+
+    def validate_unique(self) -> None:
+        """The service judges names, once and for everybody."""
 
 
 class PoolChangeList(ChangeList):
@@ -24,10 +58,11 @@ class PoolChangeList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        used = service.pool_use()
+        counts = service.pool_counts()
         rows: list[Any] = list(self.result_list)
         for pool in rows:
-            pool.used = used.get(pool.pk, 0)
+            counted = counts.get(pool.pk)
+            pool.in_flight, pool.waiting = (counted.in_flight, counted.waiting) if counted else (0, 0)
         self.result_list = rows
 
 
@@ -35,7 +70,10 @@ class PoolChangeList(ChangeList):
 class PoolAdmin(OwnFiltersOnly):
     """A pool is its name and its ceiling; the list shows how full it is."""
 
-    list_display = ["name", "max_concurrent", "use"]
+    form = PoolForm
+    fields = ["name", "max_concurrent", "is_default"]
+    exclude = ["is_default"]  # the column, which is True or nothing, and never twice; the box is the form's own
+    list_display = ["called", "max_concurrent", "use", "waiting"]
     search_fields = ["name"]
     actions = None
     show_full_result_count = False
@@ -50,12 +88,17 @@ class PoolAdmin(OwnFiltersOnly):
         return super().changelist_view(request, {"section": "pools", **(extra_context or {})})
 
     def changeform_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
-        """What the service refuses is said on the same page; nothing was written."""
+        """What the service refuses is said at its field, on the same page; nothing was written."""
         try:
             return super().changeform_view(request, *args, **options)
         except RoutineError as refused:
-            self.message_user(request, str(refused), messages.ERROR)
-            return HttpResponseRedirect(request.get_full_path())
+            request.pool_refused = refused  # type: ignore[attr-defined]
+            return super().changeform_view(request, *args, **options)
+
+    def get_form(self, request: HttpRequest, obj: Pool | None = None, change: bool = False, **kwargs: Any) -> Any:
+        made: Any = super().get_form(request, obj, change=change, **kwargs)
+        made.refused = getattr(request, "pool_refused", None)
+        return made
 
     def has_delete_permission(self, request: HttpRequest, obj: Pool | None = None) -> bool:
         """A pool that is in use cannot go. This is asked for every page, so it asks only what an index answers."""
@@ -76,14 +119,22 @@ class PoolAdmin(OwnFiltersOnly):
         return [str(pool) for pool in objs], {str(self.opts.verbose_name_plural): len(objs)}, set(), remembered
 
     def save_model(self, request: HttpRequest, obj: Pool, form: Any, change: bool) -> None:  # noqa: ARG002
-        typed = form.cleaned_data
+        typed = {name: value for name, value in form.cleaned_data.items() if not change or name in form.changed_data}
         saved = service.update_pool(obj.pk, **typed) if change else service.create_pool(**typed)
         obj.__dict__.update(saved.__dict__)
 
     def delete_model(self, request: HttpRequest, obj: Pool) -> None:  # noqa: ARG002
         service.delete_pool(obj)
 
+    @admin.display(description="name", ordering="name")
+    def called(self, pool: Pool) -> SafeString:
+        default = format_html(' <span class="rt-chip">{}</span>', "default") if pool.is_default else ""
+        return format_html("{}{}", pool.name, default)
+
     @admin.display(description="in flight")
     def use(self, pool: Any) -> SafeString:
-        words = f"{pool.used} of {pool.max_concurrent}"
-        return format_html("{} {}", meter(pool.used, pool.max_concurrent, label=f"{words} in flight"), words)
+        return format_html("{} {}", pool_meter(pool), f"{pool.in_flight} of {pool.max_concurrent}")
+
+    @admin.display(description="waiting")
+    def waiting(self, pool: Any) -> int:
+        return int(pool.waiting)

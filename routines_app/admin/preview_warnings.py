@@ -22,6 +22,7 @@ OVERLAPS = {
     ConcurrencyPolicy.ALLOW: "runs will overlap",
     ConcurrencyPolicy.FORBID: "slots will be skipped because the run before is still active",
     ConcurrencyPolicy.REPLACE: "runs will be replaced before they finish",
+    ConcurrencyPolicy.QUEUE: "slots will wait for the run before, and all but the newest of them will be skipped",
 }
 
 

@@ -14,6 +14,8 @@ from django.utils.safestring import SafeString
 
 from routines_app import service
 from routines_app.admin.charts import Point, scatter, timeline
+from routines_app.admin.hint_facts import hints_of
+from routines_app.admin.pace_facts import pace_chart
 from routines_app.admin.permissions import may
 from routines_app.admin.phrases import source_in_words
 from routines_app.admin.recent import recent_runs
@@ -24,7 +26,7 @@ from routines_app.admin.verb_buttons import VERBS, Verb
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import RoutineStatus
 from routines_app.masks import masked
-from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChange
+from routines_app.models import Routine, RoutineRun, ScheduleChange
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 WINDOWS = {"1h": 1, "6h": 6, "24h": 24, "7d": 168, "30d": 720}  # hours
 DRAWN = 300  # runs on the charts: more would be a smear
 LEDGER_ROWS = 50
-CHANGES = 20
+CHANGES = 20  # in the table; the chart of the pace marks as many as are read
+CHANGES_READ = 60
 COMING = 5
 LONGEST_BODY_MS = 86_400_000  # of a routine without a time-out of its own
 
@@ -42,6 +45,7 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
     window = request.GET.get("window", "24h")
     window = window if window in WINDOWS else "24h"
     now, state = service.now(), state_of(routine)
+    changes = list(ScheduleChange.objects.filter(routine_id=routine.pk)[:CHANGES_READ])
     context = {
         **admin.admin_site.each_context(request),
         "title": routine.name,
@@ -64,8 +68,9 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
         "needs_reset": routine.status == RoutineStatus.PARKED or bool(state and state.failure_count),
         "may_change": may(request, "change_routine"),
         "ledger": _ledger(routine),
-        "changes": _changes(routine),
-        "hinted": _has_hint(state, now),
+        "changes": [{"row": change, "fields": _changed_fields(change)} for change in changes[:CHANGES]],
+        "pace": pace_chart(routine, changes),
+        "hints": hints_of(state, now),
         "lease": service.lease_of(routine),
         **_charts(routine, now, timedelta(hours=WINDOWS[window])),
     }
@@ -115,11 +120,6 @@ def _ledger(routine: Routine) -> list[RoutineRun]:
     return service.list_runs(routine, limit=LEDGER_ROWS, large=False)
 
 
-def _changes(routine: Routine) -> list[dict[str, Any]]:
-    found = ScheduleChange.objects.filter(routine_id=routine.pk)[:CHANGES]
-    return [{"row": change, "fields": _changed_fields(change)} for change in found]
-
-
 def _changed_fields(change: ScheduleChange) -> list[tuple[str, Any, Any]]:
     before, after = (masked(values) if isinstance(values, dict) else {} for values in (change.before, change.after))
     return [(name, _said(name, before), _said(name, after)) for name in sorted({*before, *after})]
@@ -128,7 +128,3 @@ def _changed_fields(change: ScheduleChange) -> list[tuple[str, Any, Any]]:
 def _said(name: str, values: dict[str, Any]) -> Any:
     value = values.get(name)
     return service.format_duration(value) if name.endswith("_ms") and isinstance(value, int) else value
-
-
-def _has_hint(state: RoutineState | None, now: datetime) -> bool:
-    return bool(state and state.hint_expires_at and state.hint_expires_at > now)

@@ -15,7 +15,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
 
 from routines_app import service
-from routines_app.admin import fleet_page, preview, routine_page, verb_pages
+from routines_app.admin import fleet_page, fleet_verbs, plan_page, preview, routine_page, verb_pages
 from routines_app.admin.actions import LIST_ACTIONS, ReasonActionForm
 from routines_app.admin.bounds import bounded_urls
 from routines_app.admin.changelist import RoutineChangeList
@@ -73,6 +73,8 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
         own = [
             path("fleet/", wrap(self.fleet_view), name="routines_fleet"),
             path("fleet/live/", wrap(self.fleet_live_view), name="routines_fleet_live"),
+            path("fleet/plan/", wrap(self.plan_view), name="routines_plan"),
+            path("fleet/do/<slug:verb>/", wrap(self.fleet_verb_view), name="routines_fleet_verb"),
             path("preview/", wrap(self.preview_view), name="routines_routine_preview"),
             path("<int:object_id>/overview/", wrap(self.overview_view), name="routines_routine_overview"),
             path("<int:object_id>/do/<slug:verb>/", wrap(self.verb_view), name="routines_routine_verb"),
@@ -84,6 +86,12 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
 
     def fleet_live_view(self, request: HttpRequest) -> HttpResponse:
         return fleet_page.fleet_fragment(self, request)
+
+    def plan_view(self, request: HttpRequest) -> HttpResponse:
+        return plan_page.plan_page(self, request)
+
+    def fleet_verb_view(self, request: HttpRequest, verb: str) -> HttpResponse:
+        return fleet_verbs.queue_verb_page(self, request, verb)
 
     @method_decorator(sensitive_post_parameters(*PARTS))
     def preview_view(self, request: HttpRequest) -> HttpResponse:

@@ -105,16 +105,35 @@ class RunForm(VerbForm):
 
 class HintIntervalForm(VerbForm):
     interval = DurationField(help_text="Fire this often instead: 30s, 10m, 1.5h, 1d.")
-    ttl = DurationField(label="For how long", initial="1h", help_text="Then the schedule is itself again.")
+    ttl = DurationField(
+        label="For how long", required=False, help_text="Then the schedule is itself again. Empty: one hour."
+    )
 
     field_order = ["interval", "ttl", "reason"]
 
 
 class HintTimeForm(VerbForm):
     at = LocalMomentField(label="Next fire at")
-    ttl = DurationField(label="Valid for", initial="1h", help_text="A hint that was not used by then is forgotten.")
+    ttl = DurationField(
+        label="Valid for",
+        required=False,
+        help_text="From now; a hint that was not used by then is forgotten. Empty: until 30 minutes after its time.",
+    )
 
     field_order = ["at", "ttl", "reason"]
+
+
+class HintFactorForm(VerbForm):
+    factor = forms.CharField(
+        max_length=20,
+        widget=forms.TextInput(attrs={"class": "rt-short", "autocomplete": "off", "inputmode": "decimal"}),
+        help_text="5: five times slower, on a cron every fifth slot. 0.5: twice as often, for an interval.",
+    )
+    ttl = DurationField(
+        label="For how long", required=False, help_text="Then the schedule is itself again. Empty: one hour."
+    )
+
+    field_order = ["factor", "ttl", "reason"]
 
 
 class BackfillForm(VerbForm):

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.forms import Form
+from django.forms import BaseForm, Form
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -76,7 +76,7 @@ def acted(admin: RoutineAdmin, request: HttpRequest, verb: Verb, routine: Routin
     return True
 
 
-def refuse(form: Form, refused: RoutineError) -> None:
+def refuse(form: BaseForm, refused: RoutineError) -> None:
     """Show what the service said where the person can mend it."""
     if refused.field in form.fields:
         form.add_error(refused.field, f"{refused.expected[:1].upper()}{refused.expected[1:]}.")

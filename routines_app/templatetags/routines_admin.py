@@ -37,6 +37,12 @@ def duration(ms: int | None) -> SafeString | str:
 
 
 @register.filter
+def words(code: str) -> str:
+    """`catch_up` as `catch up`: a stored code for people."""
+    return str(code).replace("_", " ").replace("-", " ").lower()
+
+
+@register.filter
 def time_out(ms: int | None) -> str:
     return phrases.time_out_in_words(ms)
 

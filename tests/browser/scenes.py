@@ -72,9 +72,11 @@ def a_working_day() -> Routine:
         kwargs={"shop": "eu-1", "api_key": "k-123", "since_minutes": 15},
     )
     _history(sync, now, every=10 * MINUTE, count=140, seconds=24, spread=10, failing=0.06)
+    _hinted(sync, now)
     make_run_with_retry(sync, now - 47 * MINUTE)
     _described(now, warehouse)
     _running(sync, now)
+    _queue(now)
     _fleet(now)
     return sync
 
@@ -106,17 +108,39 @@ def _history(
     spread: float,
     failing: float = 0.0,
 ) -> None:
+    source = "baseline-interval" if routine.interval_ms else "baseline-cron"
     for step in range(count, 0, -1):
         at = now - step * every
         chance = dice.random()
         length = max(0.05, dice.gauss(seconds, spread / 2))
         if chance < failing:
-            ended(routine, at, length / 2, "FAILED", reason="exception", error="ConnectionError: shop did not answer")
+            why: dict[str, Any] = {"reason": "exception", "error": "ConnectionError: shop did not answer"}
+            ended(routine, at, length / 2, "FAILED", source=source, **why)
         elif chance < failing * 1.6:
-            make_run(routine, at=at, status="SKIPPED", reason="overlap", completed_at=at)
+            make_run(routine, at=at, status="SKIPPED", reason="overlap", completed_at=at, source=source)
         else:
-            ended(routine, at, length, late=abs(dice.gauss(0.08, 0.06)), result={"orders": step})
+            late = abs(dice.gauss(0.08, 0.06))
+            ended(routine, at, length, late=late, result={"orders": step}, source=source)
     RoutineState.objects.filter(pk=routine.pk).update(last_run_at=now - every, last_success_at=now - every)
+
+
+def _hinted(routine: Routine, now: datetime) -> None:
+    """An hour at another pace, three hours ago."""
+    for minutes in range(178, 120, -2):
+        if minutes % 10:
+            ended(routine, now - minutes * MINUTE, 9, source="hint-interval")
+    RoutineRun.objects.filter(routine=routine, scheduled_for__range=(now - 178 * MINUTE, now - 121 * MINUTE)).update(
+        source="hint-interval"
+    )
+    for kind, minutes, reason in (("hinted", 180, "a sale: every 2 minutes"), ("hints_cleared", 120, "it is over")):
+        ScheduleChange.objects.create(
+            routine=routine,
+            routine_name=routine.name,
+            kind=kind,
+            at=now - minutes * MINUTE,
+            actor="grace",
+            reason=reason,
+        )
 
 
 def _described(now: datetime, warehouse: Pool) -> None:
@@ -196,13 +220,24 @@ def _running(routine: Routine, now: datetime) -> RoutineRun:
         kind=ChangeKind.UPDATED,
         at=now - timedelta(hours=5),
         actor="grace",
-        reason="the shop asked for fewer calls",
-        before={"interval_ms": 300_000},
-        after={"interval_ms": 600_000},
+        reason="orders come first",
+        before={"priority": "MEDIUM"},
+        after={"priority": "HIGH"},
     )
     for number in range(3):
         make_run(routine, at=now - MINUTE, status="PENDING", reason="ceiling", pool=routine.pool, attempt=number + 1)
     return run
+
+
+def _queue(now: datetime) -> None:
+    """What waits: an override, a run of a paused routine, and one that was never sent."""
+    for name, fields in (
+        ("import-prices", {"trigger": "manual", "requested_by": "grace", "requested_at": now - 2 * MINUTE}),
+        ("push-to-crm", {"reason": "paused"}),
+        ("expire-sessions", {}),
+    ):
+        routine = Routine.objects.get(name=name)
+        make_run(routine, at=now - 2 * MINUTE, pool=routine.pool, publish_after=now - MINUTE, **fields)
 
 
 def _fleet(now: datetime) -> None:
@@ -224,3 +259,9 @@ def _fleet(now: datetime) -> None:
             started_at=now - timedelta(hours=9),
             seen_at=now - timedelta(seconds=20 + runs),
         )
+
+
+def what_if() -> str:
+    """A question for the plan of leases: another ceiling, a pause and another priority."""
+    pool = Pool.objects.get(name="warehouse")
+    return f"?ceiling_{pool.pk}=2&paused=import-prices&routine=sync-orders&priority=LOW"

@@ -12,7 +12,7 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from routines_app.models import RoutineRun
-from tests.browser.scenes import a_working_day
+from tests.browser.scenes import a_working_day, what_if
 
 SERIOUS = {"serious", "critical"}
 
@@ -36,6 +36,11 @@ def test_no_page_has_a_serious_finding(
         reverse("admin:routines_routinerun_change", args=[failed.pk]),
         reverse("admin:routines_fleet"),
         reverse("admin:routines_pool_changelist"),
+        reverse("admin:routines_pool_add"),
+        reverse("admin:routines_fleet_verb", args=["clear-overrides"]),
+        reverse("admin:routines_plan"),
+        reverse("admin:routines_plan") + what_if(),
+        reverse("admin:routines_routine_verb", args=[routine.pk, "hint-factor"]),
         "/shop/",
     ]
     # axe is put into the page as an inline script, which is just what the policy forbids.

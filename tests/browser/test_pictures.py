@@ -11,7 +11,7 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from routines_app.models import Routine, RoutineRun
-from tests.browser.scenes import a_working_day
+from tests.browser.scenes import a_working_day, what_if
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -35,6 +35,12 @@ def test_every_page_can_be_looked_at(
         "run-failed": reverse("admin:routines_routinerun_change", args=[failed.pk]),
         "fleet": reverse("admin:routines_fleet"),
         "pools": reverse("admin:routines_pool_changelist"),
+        "pool": reverse("admin:routines_pool_add"),
+        "clear-overrides": reverse("admin:routines_fleet_verb", args=["clear-overrides"]),
+        "hint-factor": reverse("admin:routines_routine_verb", args=[routine.pk, "hint-factor"]),
+        "plan": reverse("admin:routines_plan"),
+        "what-if": reverse("admin:routines_plan") + what_if(),
+        "what-if-wrong": reverse("admin:routines_plan") + "?routine=sync-orders&cron=61+*+*+*+*&paused=nobody",
     }
     page = open_page(make_user(), pages["routines"], dark=dark)
     for name, address in pages.items():

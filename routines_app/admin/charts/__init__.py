@@ -8,8 +8,10 @@ neither inline styles nor scripts and work under a strict Content-Security-Polic
 
 from routines_app.admin.charts.column_chart import Column, column_chart
 from routines_app.admin.charts.meter import meter
+from routines_app.admin.charts.pace import Change, Step, pace
 from routines_app.admin.charts.scatter import Point, scatter
 from routines_app.admin.charts.sparkline import Bar, sparkline
 from routines_app.admin.charts.timeline import TimelineSpan, timeline
 
-__all__ = ["Bar", "Column", "Point", "TimelineSpan", "column_chart", "meter", "scatter", "sparkline", "timeline"]
+__all__ = ["Bar", "Change", "Column", "Point", "Step", "TimelineSpan"]
+__all__ += ["column_chart", "meter", "pace", "scatter", "sparkline", "timeline"]

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
-from math import ceil, log10
+from math import ceil, log, log10
 
 from django.utils.safestring import SafeString
 
 from routines_app.admin.charts.svg import element, text
+from routines_app.admin.phrases import seconds_in_words
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 STEPS = (10, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR)
 LONG_STEPS = (6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 28 * DAY)
 MOST_TICKS = 9
+# The lengths of time that people name.
+LENGTHS: tuple[float, ...] = (0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 30)
+LENGTHS += (MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE)
+LENGTHS += (HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 90 * DAY)
+LENGTHS += (365 * DAY, 5 * 365 * DAY, 50 * 365 * DAY)
+MOST_LENGTHS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +91,38 @@ class AmountAxis:
             y = self.y(amount)
             parts.append(element("path", class_="rt-grid", d=f"M{left:.1f} {y:.1f}H{right:.1f}"))
             parts.append(text(left - 6, y + 3.5, self.label(amount), anchor="end"))
+        return parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthAxis:
+    """Maps lengths of time onto y coordinates by their logarithm: seconds and days can stand in one picture."""
+
+    shortest: float
+    longest: float
+    top: float
+    bottom: float
+
+    @classmethod
+    def covering(cls, lengths: Sequence[float], *, top: float, bottom: float) -> LengthAxis:
+        """From a length that has a name to another one, with all of these strictly between them."""
+        least, most = max(min(lengths), LENGTHS[1]), min(max(lengths), LENGTHS[-2])
+        shortest = max(length for length in LENGTHS if length < least)
+        longest = min(length for length in LENGTHS if length > most)
+        return cls(shortest=shortest, longest=longest, top=top, bottom=bottom)
+
+    def y(self, seconds: float) -> float:
+        kept = min(max(seconds, self.shortest), self.longest)
+        return self.bottom - (self.bottom - self.top) * log(kept / self.shortest) / log(self.longest / self.shortest)
+
+    def drawn(self, left: float, right: float) -> list[SafeString]:
+        """Lines at lengths that have names, with their labels."""
+        named = [length for length in LENGTHS if self.shortest <= length <= self.longest]
+        parts = []
+        for length in named[:: ceil(len(named) / MOST_LENGTHS)]:
+            y = self.y(length)
+            parts.append(element("path", class_="rt-grid", d=f"M{left:.1f} {y:.1f}H{right:.1f}"))
+            parts.append(text(left - 6, y + 3.5, seconds_in_words(length), anchor="end"))
         return parts
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.test import Client
 from django.urls import reverse
 
-from routines_app.admin.fleet_facts import lateness, waiting
+from routines_app.admin.fleet_facts import active, lateness
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.upkeep.nodes import report_beat
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
@@ -58,11 +58,14 @@ def test_waiting_is_told_apart_by_reason() -> None:
     make_run(routine, at=now, dispatched_at=now)
     make_run(routine, at=now)
     make_run(routine, at=now, reason="ceiling")
-    assert {row["label"]: row["count"] for row in waiting()} == {
+    make_run(routine, at=now, status="RUNNING", started_at=now, dispatched_at=now)
+    found = active()
+    assert {row["label"]: row["count"] for row in found.reasons} == {
         "In the broker, for a free worker": 1,
         "To be published": 1,
         "For room in a pool": 1,
     }
+    assert (found.running, found.waiting) == (1, 3)
 
 
 def test_lateness_is_of_the_last_hour() -> None:

@@ -24,7 +24,7 @@ def test_a_viewer_sees_every_page(viewer: Client) -> None:
     routine = a_working_day()
     run = RoutineRun.objects.filter(status="RUNNING").get()
     addresses = [list_url(), overview_url(routine), run_url(run), run_url(run, "live")]
-    addresses += [reverse("admin:routines_fleet"), reverse("admin:routines_fleet_live")]
+    addresses += [reverse("admin:routines_fleet"), reverse("admin:routines_fleet_live"), reverse("admin:routines_plan")]
     addresses += [reverse("admin:routines_routinerun_changelist"), reverse("admin:routines_pool_changelist")]
     assert {viewer.get(address).status_code for address in addresses} == {200}
 
@@ -84,6 +84,7 @@ def test_who_may_not_view_sees_nothing(login: Login) -> None:
         list_url(),
         overview_url(routine),
         reverse("admin:routines_fleet"),
+        reverse("admin:routines_plan"),
         run_url(ended(routine, clock.now())),
     ]
     assert {client.get(address).status_code for address in addresses} == {403}

@@ -2,28 +2,103 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from django.test import Client
 from django.urls import reverse
 
 from routines_app.models import Pool
-from tests.integration.admin.pages import told
+from routines_app.protocol.ledger import clock
+from tests.browser.scenes import make_routine, make_run
+from tests.integration.admin.pages import text_of, told
+
+ADD = "admin:routines_pool_add"
+LIST = "admin:routines_pool_changelist"
+
+
+def change_url(pool: Pool) -> str:
+    return reverse("admin:routines_pool_change", args=[pool.pk])
 
 
 def test_raising_a_ceiling_wakes_the_beats(operator: Client, django_capture_on_commit_callbacks: object) -> None:
     """Waiting runs go at once, not at the next look."""
     pool = Pool.objects.create(name="p", max_concurrent=1)
-    address = reverse("admin:routines_pool_change", args=[pool.pk])
     with django_capture_on_commit_callbacks() as callbacks:  # type: ignore[operator]
-        operator.post(address, {"name": "p", "max_concurrent": 5})
+        operator.post(change_url(pool), {"name": "p", "max_concurrent": 5})
     assert "wake_beats" in [callback.__name__ for callback in callbacks]
 
 
-def test_a_pool_that_the_service_refuses_is_a_message(operator: Client) -> None:
-    """Django's form lets control characters through; nothing is written, and the page says why."""
-    address = reverse("admin:routines_pool_add")
-    response = operator.post(address, {"name": "be\x07ll", "max_concurrent": 1}, follow=True)
-    assert "without control characters" in told(response)[0]
-    assert not Pool.objects.exists()
-    response = operator.post(address, {"name": "bell", "max_concurrent": 1}, follow=True)
-    assert Pool.objects.get().max_concurrent == 1
-    assert "was added successfully" in told(response)[0]
+@pytest.mark.parametrize(
+    ("typed", "field", "says"),
+    [
+        ({"name": "be\x07ll", "max_concurrent": "1"}, "name", "control characters"),
+        ({"name": "taken", "max_concurrent": "1"}, "name", "no other pool"),
+        ({"name": "new", "max_concurrent": "0"}, "max_concurrent", "1"),
+        (
+            {"name": "new", "max_concurrent": "99999999999"},
+            "max_concurrent",
+            "less than or equal|between 1 and",
+        ),
+    ],
+)
+def test_a_pool_that_is_refused_says_so_at_its_field(
+    operator: Client, typed: dict[str, str], field: str, says: str
+) -> None:
+    """Once, with what was typed still there; nothing is written."""
+    Pool.objects.create(name="taken", max_concurrent=1)
+    for address in (reverse(ADD), change_url(Pool.objects.create(name="mine", max_concurrent=2))):
+        page = operator.post(address, typed)
+        form = page.context["adminform"].form
+        assert list(form.errors) == [field]
+        assert len(form.errors[field]) == 1
+        assert re.search(says, form.errors[field][0].lower())
+        assert form["name"].value() == typed["name"]
+    assert list(Pool.objects.values_list("name", "max_concurrent")) == [("mine", 2), ("taken", 1)]
+
+
+def test_a_form_that_is_older_than_the_pool_sends_what_was_touched(operator: Client) -> None:
+    """Somebody has made another pool the default since the page was opened, and has raised the ceiling."""
+    pool = Pool.objects.create(name="first", max_concurrent=1, is_default=True)
+    page = text_of(operator, change_url(pool))
+    shown = dict(re.findall(r'name="(initial-[a-z_]+)" value="([^"]*)"', page))
+    assert shown == {"initial-name": "first", "initial-max_concurrent": "1", "initial-is_default": "True"}
+    Pool.objects.filter(pk=pool.pk).update(max_concurrent=7, is_default=None)
+    Pool.objects.create(name="second", max_concurrent=1, is_default=True)
+    operator.post(change_url(pool), {**shown, "name": "renamed", "max_concurrent": "1", "is_default": "on"})
+    found = set(Pool.objects.values_list("name", "max_concurrent", "is_default"))
+    assert found == {("renamed", 7, None), ("second", 1, True)}
+
+
+def test_a_pool_is_made_the_default_and_no_default(operator: Client) -> None:
+    """A box to check; the list marks it, and an unchecked box is no default."""
+    operator.post(reverse(ADD), {"name": "everything", "max_concurrent": 9, "is_default": "on"})
+    pool = Pool.objects.get()
+    assert pool.is_default
+    assert '<span class="rt-chip">default</span>' in text_of(operator, reverse(LIST))
+    assert "checked" in text_of(operator, change_url(pool))
+    response = operator.post(change_url(pool), {"name": "everything", "max_concurrent": 9}, follow=True)
+    assert "was changed successfully" in told(response)[0]
+    assert not Pool.objects.get().is_default
+    assert "rt-chip" not in text_of(operator, reverse(LIST))
+
+
+def test_a_second_default_pool_takes_the_place_of_the_first(operator: Client) -> None:
+    """There is one at most; nobody has to find the old one first."""
+    Pool.objects.create(name="old", max_concurrent=1, is_default=True)
+    new = Pool.objects.create(name="new", max_concurrent=1)
+    page = operator.post(change_url(new), {"name": "new", "max_concurrent": 1, "is_default": "on"})
+    assert page.status_code == 302
+    assert list(Pool.objects.filter(is_default=True)) == [new]
+
+
+def test_the_list_shows_how_full_each_pool_is_and_what_waits(operator: Client) -> None:
+    """In flight of the ceiling, as a meter with words."""
+    pool, now = Pool.objects.create(name="p", max_concurrent=2), clock.now()
+    routine = make_routine(pool=pool)
+    make_run(routine, at=now, pool=pool, admitted_at=now, dispatched_at=now)
+    for _ in range(3):
+        make_run(routine, at=now, pool=pool, reason="ceiling")
+    page = text_of(operator, reverse(LIST))
+    assert "1 of 2 in flight" in page
+    assert '<td class="field-waiting">3</td>' in page

@@ -132,7 +132,13 @@ def test_a_queue_that_no_worker_consumes_is_told(operator: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "says"), [("ALLOW", "will overlap"), ("FORBID", "will be skipped"), ("REPLACE", "will be replaced")]
+    ("policy", "says"),
+    [
+        ("ALLOW", "will overlap"),
+        ("FORBID", "will be skipped"),
+        ("REPLACE", "will be replaced"),
+        ("QUEUE", "will wait for the run before"),
+    ],
 )
 def test_an_interval_shorter_than_the_usual_duration_is_told(operator: Client, policy: str, says: str) -> None:
     """What it means depends on the policy."""

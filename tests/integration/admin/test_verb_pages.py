@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from routines_app import service
-from routines_app.admin import verb_buttons
+from routines_app.admin import verb_acts
 from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.ledger import clock
 from routines_app.verbs import delete
@@ -19,8 +19,17 @@ def test_running_an_active_exclusive_routine_says_that_it_was_skipped(operator: 
     """FORBID: the second run is a SKIPPED row, and the message tells so."""
     routine = make_routine(concurrency_policy="FORBID")
     service.run_now(routine)
-    response = operator.post(verb_url(routine, "run"), follow=True)
+    response = operator.post(verb_url(routine, "run"), {"idempotency_key": "another"}, follow=True)
     assert told(response) == ["nightly-report is already active, so this run was skipped (overlap)."]
+
+
+def test_running_an_active_queue_routine_says_that_it_waits(operator: Client) -> None:
+    """QUEUE: the second run has its turn after the first."""
+    routine = make_routine(concurrency_policy="QUEUE")
+    service.run_now(routine)
+    RoutineRun.objects.update(admitted_at=clock.now(), dispatched_at=clock.now())
+    response = operator.post(verb_url(routine, "run"), follow=True)
+    assert told(response) == ["nightly-report is already active, so this run waits for its turn."]
 
 
 def test_unknown_addresses_are_not_found(operator: Client) -> None:
@@ -47,7 +56,7 @@ def test_a_paused_routine_without_a_state_can_be_resumed(operator: Client) -> No
 
 def test_a_long_history_is_deleted_in_several_requests(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each deletes what it has time for and says that there is more; the last one takes the routine."""
-    monkeypatch.setattr(verb_buttons, "SECONDS", -1.0)
+    monkeypatch.setattr(verb_acts, "SECONDS", -1.0)
     monkeypatch.setattr(delete, "DELETE_BATCH", 2)
     routine = make_routine(status="ARCHIVED")
     for _ in range(3):

@@ -10,16 +10,19 @@ import pytest
 
 from routines_app.admin.charts import (
     Bar,
+    Change,
     Column,
     Point,
+    Step,
     TimelineSpan,
     column_chart,
     meter,
+    pace,
     scatter,
     sparkline,
     timeline,
 )
-from routines_app.admin.charts.axes import TimeAxis, round_up
+from routines_app.admin.charts.axes import LengthAxis, TimeAxis, round_up
 
 START = datetime(2027, 3, 1, 8, 0, tzinfo=UTC)
 END = START + timedelta(hours=6)
@@ -106,6 +109,7 @@ def test_no_chart_needs_an_inline_style() -> None:
         scatter([point], start=START, end=END, zone=UTC, label="Duration"),
         column_chart([Column(amount=3, label="3")], label="Fires", unit=str),
         meter(1, 2, label="half"),
+        pace([step(0), step(1)], [Change(at=START, label="x")], zone=UTC) or "",
     ]
     assert not any("style=" in one for one in charts)
 
@@ -136,3 +140,45 @@ def test_an_amount_axis_ends_on_a_round_number(amount: float, highest: float) ->
 def test_a_meter_never_leaves_its_track(done: int, total: int, width: str) -> None:
     """More than everything is everything, and a part of nothing is nothing."""
     assert drawn(meter(done, total, label="x")).findall("rect")[1].get("width") == width
+
+
+def step(number: int, seconds: float = 600, kind: str = "baseline", **more: str) -> Step:
+    begin = START + timedelta(minutes=number)
+    return Step(start=begin, end=begin + timedelta(minutes=1), seconds=seconds, kind=kind, label=f"{number}", **more)
+
+
+def test_a_pace_is_drawn_by_what_chose_each_slot() -> None:
+    """A step for each distance, coloured by its source, longer ones higher; the words say the same."""
+    tree = drawn(pace([step(0), step(1, 60, "hint"), step(2, 1200, "back-off")], [], zone=UTC) or "")
+    steps = [path for path in tree.iter("path") if "rt-step" in (path.get("class") or "")]
+    assert [path.get("class") for path in steps] == [
+        f"rt-step rt-by-{kind}" for kind in ("baseline", "hint", "back-off")
+    ]
+    heights = [float((path.get("d") or "").split("H")[0].split()[1]) for path in steps]
+    assert heights[2] < heights[0] < heights[1]
+    says = tree.find("desc")
+    assert says is not None
+    assert says.text == "between 1m and 20m; 1 baseline, 1 hint, 1 back-off; 0 changes of the schedule"
+
+
+def test_a_change_is_a_flag_with_who_and_why() -> None:
+    """Escaped, and only inside what is drawn: the change before the first slot explains nothing that can be seen."""
+    old = Change(at=START - timedelta(hours=1), label="old")
+    new = Change(at=START + timedelta(minutes=1), label="Hinted · by <ada>")
+    tree = drawn(pace([step(0), step(1)], [old, new], zone=UTC) or "")
+    assert [group.find("title").text for group in tree.iter("g")] == ["Hinted · by <ada>"]  # type: ignore[union-attr]
+
+
+def test_two_slots_are_no_path() -> None:
+    """One distance says nothing about how it changed."""
+    assert pace([step(0)], [], zone=UTC) is None
+    assert pace([], [], zone=UTC) is None
+
+
+@pytest.mark.parametrize("lengths", [[600.0], [0.001, 1e12], [1.0, 86_400.0], [5.0, 5.0]])
+def test_a_length_axis_takes_any_length_and_names_a_few(lengths: list[float]) -> None:
+    """Whatever the ledger holds stays inside the picture, and labels stay apart."""
+    axis = LengthAxis.covering(lengths, top=0, bottom=100)
+    assert all(0 <= axis.y(seconds) <= 100 for seconds in lengths)
+    labels = [part for part in axis.drawn(0, 10) if part.startswith("<text")]
+    assert 2 <= len(labels) <= 5

@@ -30,6 +30,12 @@ def test_a_schedule_reads_as_a_sentence(kind: str, cron: str, interval: int | No
     assert phrases.schedule_in_words(kind, cron, interval, "Europe/Paris") == words
 
 
+@pytest.mark.parametrize(("factor", "words"), [(5, "5 times slower"), (0.5, "2 times faster"), (1, "as usual")])
+def test_a_factor_says_which_way_it_goes(factor: float, words: str) -> None:
+    """More is slower."""
+    assert phrases.factor_in_words(factor) == words
+
+
 @pytest.mark.parametrize(("ms", "words"), [(None, "the task's own, else 5m"), (0, "none"), (90_000, "1m 30s")])
 def test_a_time_out_says_whose_it_is(ms: int | None, words: str) -> None:
     """Unset is not none: the task's own limits hold then."""

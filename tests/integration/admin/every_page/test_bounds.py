@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -15,6 +16,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from routines_app import service
+from routines_app.admin.fleet_verbs import QUEUE_VERBS
 from routines_app.admin.verb_buttons import VERBS
 from routines_app.coordination import leases
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState, RunLog
@@ -73,8 +75,17 @@ def admin_pages(client: Client, routine: Routine) -> Pages:
         "routines_routine_verb": lambda: client.get(verb_url(routine, "run")),
         "routines_routine_preview": lambda: client.post(reverse("admin:routines_routine_preview"), schedule(routine)),
         "routines_fleet": lambda: client.get(reverse("admin:routines_fleet")),
-        "routines_fleet_live": lambda: client.get(reverse("admin:routines_fleet_live")),
+        "routines_fleet_live": lambda: client.get(reverse("admin:routines_fleet_live"), {"pool": "broad"}),
+        "routines_fleet_verb": lambda: client.get(reverse("admin:routines_fleet_verb", args=["clear-overrides"])),
+        "routines_plan": lambda: client.get(reverse("admin:routines_plan"), what_if(routine)),
     }
+
+
+def what_if(routine: Routine) -> dict[str, str]:
+    """All that the form asks, and more."""
+    typed = {"pool": "broad", f"ceiling_{routine.pool_id}": "9", "paused": "child-1, child-2", "resumed": "child-3"}
+    typed |= {"routine": "broad", "priority": "HIGH", "concurrency": "ALLOW", "every": "10m"}
+    return typed | {"more": '{"priorities": {"child-4": "LOW", "child-5": "LOW"}, "paused": ["child-6"]}'}
 
 
 def schedule(routine: Routine) -> dict[str, str]:
@@ -102,6 +113,21 @@ def test_every_page_asks_at_most_fifteen_questions(operator: Client, broad: Rout
     assert set(names_of_urls()) <= set(pages)
     for ask in pages.values():
         asks_few(ask, {200, 302, 403, 405})  # forms that nobody may use: runs are not added, routines not deleted
+
+
+@pytest.mark.parametrize("verb", sorted(QUEUE_VERBS))
+def test_the_verbs_of_the_queue_ask_at_most_fifteen_questions(operator: Client, broad: Routine, verb: str) -> None:
+    """Of a pool with much that waits, asked for by hand or not."""
+    now = clock.now()
+    for routine in Routine.objects.filter(parent=broad):
+        make_run(routine, at=now, trigger="manual", requested_at=now, requested_by="x", pool=broad.pool)
+    address = reverse("admin:routines_fleet_verb", args=[verb])
+    asks_few(lambda: operator.get(address), {200})
+    ContentType.objects.get_for_model(Pool)  # remembered after the first time
+    with CaptureQueriesContext(connection) as captured:
+        assert operator.post(address, {"pool": "broad"}).status_code == 302
+    asked = questions(captured)
+    assert len(asked) <= MOST, "\n".join(sql[:120] for sql in asked)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +159,13 @@ def test_every_verb_asks_at_most_fifteen_questions(operator: Client, broad: Rout
     address = verb_url(broad, verb)
     asks_few(lambda: operator.get(address), {200})
     at = clock.now()
-    typed = {"interval": "5m", "ttl": "1h", "release": "SKIP", "at": f"{at + timedelta(minutes=5):%Y-%m-%dT%H:%M:%S}"}
+    typed = {
+        "interval": "5m",
+        "factor": "3",
+        "ttl": "1h",
+        "release": "SKIP",
+        "at": f"{at + timedelta(minutes=5):%Y-%m-%dT%H:%M:%S}",
+    }
     typed |= {"start": f"{at - timedelta(minutes=2):%Y-%m-%dT%H:%M:%S}", "end": f"{at:%Y-%m-%dT%H:%M:%S}"}
     with CaptureQueriesContext(connection) as captured:
         assert operator.post(address, typed).status_code == 302

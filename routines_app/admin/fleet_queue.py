@@ -1,0 +1,56 @@
+"""The queue on the fleet page: what runs, what was asked for by hand, what comes by itself; of one pool or of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+
+from routines_app import service
+from routines_app.admin.permissions import may
+from routines_app.core.errors import RoutineError
+from routines_app.models import Pool
+
+SHOWN = 25  # rows of each part: who wants more asks the command line
+READ = 100  # of which some are overrides
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """The first rows of one part of the queue, and how many there are besides."""
+
+    rows: Sequence[Any]
+    more: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Any]) -> Part:
+        return cls(rows=rows[:SHOWN], more=max(0, len(rows) - SHOWN))
+
+
+def queue_facts(request: HttpRequest, pools: Sequence[Pool]) -> dict[str, Any]:
+    """What the card needs. A pool that is not there is said; nothing else of the page suffers."""
+    chosen = chosen_pool(request)
+    facts = {"chosen_pool": chosen, "pool_names": [pool.name for pool in pools], **_verbs(request)}
+    try:
+        queue = service.queue(chosen or None, limit=READ)
+    except RoutineError as refused:
+        return facts | {"queue_problem": str(refused)}
+    automatic = Part.of(queue.automatic)
+    unread = max(0, queue.waiting - len(queue.overrides) - len(queue.automatic))
+    return facts | {
+        "queue": queue,
+        "now_running": Part.of(queue.running),
+        "overrides": Part.of(queue.overrides),
+        "automatic": Part(rows=automatic.rows, more=automatic.more + unread),
+    }
+
+
+def chosen_pool(request: HttpRequest) -> str:
+    """The name of the pool that the page is asked for; empty: all."""
+    return request.GET.get("pool", "")
+
+
+def _verbs(request: HttpRequest) -> dict[str, bool]:
+    return {"may_clear": may(request, "cancel_routinerun"), "may_run": may(request, "run_routine")}

@@ -1,0 +1,62 @@
+"""The plan of leases: what would start, wait, be skipped or replaced next, and what another policy would change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+
+from routines_app import service
+from routines_app.admin.plan_form import WhatIfForm
+from routines_app.core.errors import RoutineError
+
+if TYPE_CHECKING:
+    from routines_app.admin.routines import RoutineAdmin
+
+SHOWN = 200  # decisions: who wants more asks the command line
+POOLS = 100  # that can be chosen; nobody looks through more
+
+
+def plan_page(admin: RoutineAdmin, request: HttpRequest) -> TemplateResponse:
+    """Read-only: it asks what would happen, and nothing happens."""
+    admin.require_view(request)
+    form = WhatIfForm(request.GET, pools=service.list_pools(limit=POOLS))
+    context = {
+        **admin.admin_site.each_context(request),
+        "title": "What would go next",
+        "opts": admin.model._meta,
+        "section": "fleet",
+        "form": form,
+        **_planned(form),
+    }
+    return TemplateResponse(request, "routines/plan.html", context)
+
+
+def _planned(form: WhatIfForm) -> dict[str, Any]:
+    """The plan, or nothing beside the form that says what was wrong."""
+    if not form.is_valid():
+        return {}
+    pool, what_if = form.cleaned_data.get("pool"), form.what_if
+    try:
+        plan = service.plan_leases(
+            now=form.cleaned_data.get("now"), pools=[pool] if pool else None, what_if=what_if or None, limit=SHOWN
+        )
+    except RoutineError as refused:
+        form.refuse(refused)
+        return {}
+    return {
+        "plan": plan,
+        "asked": bool(what_if),
+        "differences": [(one, difference_in_words(one.now, one.then)) for one in plan.differences[:SHOWN]],
+        "more_differences": max(0, len(plan.differences) - SHOWN),
+    }
+
+
+def difference_in_words(now: str | None, then: str | None) -> str:
+    """`would start instead of hold`."""
+    if now is None:
+        return f"would {then}; now it is not there"
+    if then is None:
+        return f"would not be there; now: {now}"
+    return f"would {then} instead of {now}"
