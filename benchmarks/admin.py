@@ -56,6 +56,7 @@ def pages(at: Deployment) -> dict[str, str]:
         "run, live": reverse("admin:routines_routinerun_live", args=[run]),
         "fleet": reverse("admin:routines_fleet"),
         "fleet, live": reverse("admin:routines_fleet_live"),
+        "plan of leases": reverse("admin:routines_plan"),
         "pools": reverse("admin:routines_pool_changelist"),
         "a verb's page": reverse("admin:routines_routine_verb", args=[routine, "pause"]),
     }

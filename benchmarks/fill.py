@@ -29,8 +29,11 @@ SELECT 'bench-' || n, '[]', %(task)s, CASE WHEN %(number)s THEN jsonb_build_arra
 FROM generate_series(0, %(count)s - 1) AS n
 """
 _STATES = """
-INSERT INTO routines_routinestate (routine_id, last_slot, next_slot, next_run_at, next_source, fingerprint, hint_reason)
-SELECT id, slot - %(interval_ms)s * interval '1 ms', slot, slot, 'baseline-interval', %(fingerprint)s, ''
+INSERT INTO routines_routinestate (
+    routine_id, last_slot, grid_from, next_slot, slot_source, next_run_at, next_source, fingerprint
+)
+SELECT id, slot - %(interval_ms)s * interval '1 ms', slot, slot,
+       'baseline-interval', slot, 'baseline-interval', %(fingerprint)s
 FROM routines_routine,
      LATERAL (SELECT %(first)s + substr(name, 7)::bigint * %(step_ms)s * interval '1 ms' AS slot) AS planned
 WHERE name LIKE 'bench-%%'

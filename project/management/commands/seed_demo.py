@@ -28,7 +28,10 @@ class Command(BaseCommand):
     def use_the_verbs(self, created: set[str]) -> None:
         """What is not a field but an act: hints, requests, pauses."""
         if "adaptive-poll" in created:
-            service.propose_interval("adaptive-poll", "6s", ttl=timedelta(minutes=10), reason="a customer waits")
+            why = {"reason": "a customer waits", "actor": "seed_demo"}
+            service.propose_interval("adaptive-poll", "6s", ttl=timedelta(minutes=10), **why)
+        if "polite-poll" in created:
+            service.propose_factor(2, routine="polite-poll", ttl="10m", reason="their request", actor="seed_demo")
         if "rebuild-search-index" in created:
             service.run_now("rebuild-search-index", requested_by="seed_demo", idempotency_key="first-build")
         if "old-newsletter" in created:
