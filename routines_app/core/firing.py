@@ -12,12 +12,13 @@ from datetime import datetime, timedelta
 
 from routines_app.core.catch_up import Fire, account
 from routines_app.core.governor import (
-    Plan,
     baseline_of,
     expired_hints,
     hints_of,
+    is_oneshots,
     plan_next,
     without_hints,
+    without_oneshot,
 )
 from routines_app.core.owed import Accounted, Due, Skipped, accounted, one, owed, passed_over, past_the_pace
 from routines_app.core.triggers import (
@@ -50,7 +51,7 @@ class Firing:
 
 def decide_firing(due: Due, now: datetime) -> Firing:
     """Account for what is due at `now`. Call it only when `due.next_slot <= now`."""
-    if due.source is Source.HINT_ONESHOT or _is_oneshot_put_off(due):
+    if is_oneshots(due.plan, due.next_slot, due.source, due.last_slot):
         return _fire_oneshot(due, now)
     due = _on_its_grid(due)
     accounting = account(owed(due), first=due.next_slot, now=now, rule=due.rule)
@@ -92,26 +93,13 @@ def _on_its_grid(due: Due) -> Due:
     return replace(due, plan=replace(due.plan, trigger=replace(trigger, anchor=anchor)))
 
 
-def _is_oneshot_put_off(due: Due) -> bool:
-    """Whether the lower clamp made the moment for a one-shot, and the schedule has none there."""
-    hinted = due.plan.hint_next_at
-    if due.source is not Source.CLAMPED_MIN or hinted is None or hinted > due.next_slot:
-        return False
-    return _without_oneshot(due).next_run_at != due.next_slot
-
-
-def _without_oneshot(due: Due) -> Plan:
-    """As of the moment before: what would have been planned for the one-shot's own moment."""
-    return plan_next(without_hints(due.plan, (HintKind.NEXT,)), due.next_slot - INSTANT, due.last_slot)
-
-
 def _fire_oneshot(due: Due, now: datetime) -> Firing:
     """A one-shot is an extra fire: the schedule goes on from the same anchor as if it had not been.
 
     Unless the schedule, or an interval that was hinted, has that very moment too, or it is a slot of the cron that a
     hinted pace goes past: then the one row stands for both. A later row for what was gone past could not leave it out.
     """
-    scheduled = _without_oneshot(due)
+    scheduled = without_oneshot(due.plan, due.next_slot, due.last_slot)
     expires_at = due.plan.hint_next_expires_at
     over = expires_at is None or expires_at <= now  # without its hint: whoever took that away took its moment back
     if over and scheduled.next_run_at == due.next_slot:
@@ -148,8 +136,8 @@ def withdraw_oneshot(due: Due, now: datetime, reason: Reason) -> Firing:
 
     Where the schedule has that very moment too, the slot stays planned as the schedule's own.
     """
+    scheduled = without_oneshot(due.plan, due.next_slot, due.last_slot)
     due = replace(due, plan=without_hints(due.plan, (HintKind.NEXT,)))
-    scheduled = plan_next(due.plan, due.next_slot - INSTANT, due.last_slot)
     if scheduled.next_run_at == due.next_slot:
         return Firing(
             fire=(),

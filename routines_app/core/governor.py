@@ -130,6 +130,20 @@ def restarts(state: PlanState, now: datetime, anchor: datetime) -> bool:
     return at is not None and at <= now
 
 
+def is_oneshots(state: PlanState, slot: datetime, source: Source, anchor: datetime) -> bool:
+    """Whether a planned slot is a one-shot's: its own moment, or one that the lower clamp made for it."""
+    if source is Source.HINT_ONESHOT:
+        return True
+    if source is not Source.CLAMPED_MIN or state.hint_next_at is None or state.hint_next_at > slot:
+        return False
+    return without_oneshot(state, slot, anchor).next_run_at != slot
+
+
+def without_oneshot(state: PlanState, slot: datetime, anchor: datetime) -> Plan:
+    """What would have been planned instead of a one-shot's slot, as of the moment before it."""
+    return plan_next(without_hints(state, (HintKind.NEXT,)), slot - INSTANT, anchor)
+
+
 def without_hints(state: PlanState, kinds: tuple[HintKind, ...]) -> PlanState:
     """The state as it is when these hints are dropped."""
     columns: dict[str, Any] = {column: None for kind in kinds for column in HINT_FIELDS[kind]}

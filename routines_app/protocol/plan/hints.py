@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from routines_app.core.governor import expired_hints, plan_next, restarts
+from routines_app.core.governor import expired_hints, is_oneshots, plan_next, restarts
 from routines_app.core.holding import HELD_AS
 from routines_app.core.triggers import INSTANT
 from routines_app.core.words import HintKind, Reason, RoutineStatus, Source
@@ -97,9 +97,16 @@ def clear(routine: Routine, state: RoutineState, now: datetime) -> Proposed:
 
 def _withdraw(routine: Routine, state: RoutineState, reason: Reason, now: datetime) -> list[Left]:
     """A one-shot's moment does not outlive its hint. One that is not due yet is left to whoever plans without it."""
-    if state.slot_source != Source.HINT_ONESHOT or state.next_slot is None or state.next_slot > now:
-        return []
-    return withdraw(routine, state, reason, now)
+    is_due = state.next_slot is not None and state.next_slot <= now
+    return withdraw(routine, state, reason, now) if is_due and _is_oneshots(routine, state) else []
+
+
+def _is_oneshots(routine: Routine, state: RoutineState) -> bool:
+    """Whether the planned moment is there for the one-shot."""
+    if state.next_slot is None:
+        return False
+    plan, anchor = awake_plan_state(routine, state), anchor_of(routine, state)
+    return is_oneshots(plan, state.next_slot, slot_source_of(routine, state), anchor)
 
 
 def _settle(routine: Routine, state: RoutineState, now: datetime) -> list[Left]:
@@ -113,10 +120,10 @@ def _is_withdrawn(routine: Routine, state: RoutineState, hint: Hint) -> bool:
     ends before."""
     if state.next_slot is None:
         return False
-    source = slot_source_of(routine, state)
     if hint.kind is HintKind.NEXT:
-        return source is Source.HINT_ONESHOT
-    return source in (Source.HINT_INTERVAL, Source.HINT_FACTOR) and state.next_slot > hint.expires_at
+        return _is_oneshots(routine, state)
+    hinted = slot_source_of(routine, state) in (Source.HINT_INTERVAL, Source.HINT_FACTOR)
+    return hinted and state.next_slot > hint.expires_at
 
 
 def _is_open(state: RoutineState, now: datetime) -> bool:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from routines_app import service
+from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun, RoutineState
 from tests.integration.conftest import Hours
 from tests.oracle.judge import judge
@@ -100,6 +101,42 @@ def test_a_one_shot_that_is_too_close_fires_as_soon_as_it_may(hours: Hours) -> N
     assert rows(hours) == expected
     assert RoutineState.objects.get().hint_next_at is None
     assert_balances(hours)
+
+
+def test_another_one_shot_takes_back_one_that_was_put_off(hours: Hours) -> None:
+    """The clamp's moment was made for the first: nothing is left to fire there."""
+    hours.make(cron="5 * * * *", min_interval_ms=120_000)
+    hours.pass_by(minutes=5)
+    service.propose_next_time("report", hours.now)
+    service.propose_next_time("report", at(hours, 30))
+    hours.pass_by(hours=1)
+    assert rows(hours) == [(5, "baseline-cron", 1), (30, "hint-oneshot", 1), (65, "baseline-cron", 1)]
+    assert_balances(hours)
+
+
+def test_a_put_off_one_shot_that_is_due_is_taken_back_by_clearing(hours: Hours) -> None:
+    """The clamp's moment was made for it, so it does not outlive its hint; the row says who took it back."""
+    hours.make(cron="5 * * * *", min_interval_ms=120_000)
+    hours.pass_by(minutes=5)
+    service.propose_next_time("report", hours.now)
+    hours.pass_by(beat=False, minutes=3)
+    service.clear_hints("report")
+    hours.pass_by(hours=1)
+    (skipped,) = RoutineRun.objects.filter(status=RunStatus.SKIPPED)
+    assert (skipped.scheduled_for, skipped.reason) == (at(hours, 7), Reason.SUPERSEDED)
+    assert [minute for minute, source, _ in rows(hours) if source == "baseline-cron"] == [5, 65]
+    assert_balances(hours)
+
+
+def test_another_one_shot_leaves_a_slot_that_the_clamp_chose(hours: Hours) -> None:
+    """It is the schedule's own, and was put off for nobody."""
+    hours.make(cron="*/10 * * * *", min_interval_ms=15 * 60_000)
+    hours.pass_by(minutes=10)
+    service.propose_next_time("report", hours.now)
+    assert RoutineState.objects.get().next_slot == at(hours, 30)
+    service.propose_next_time("report", at(hours, 35))
+    hours.pass_by(minutes=35)
+    assert (30, "clamped-min", 1) in rows(hours)
 
 
 def test_a_one_shot_that_is_too_close_is_served_by_a_slot_before_its_expiry(hours: Hours) -> None:
