@@ -15,7 +15,7 @@ import pytest
 
 from project.demo import commands
 from tests.acceptance.databases import ROOT
-from tests.processes import answers, free_port, stretched, wait_for
+from tests.processes import answers, free_port, kill_tree, stretched, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def told_nothing(checkout: Path) -> dict[str, str]:
 
 def answer(url: str, **headers: str) -> tuple[int, str]:
     try:
-        with urlopen(Request(url, headers=headers), timeout=10) as response:
+        with urlopen(Request(url, headers=headers), timeout=60) as response:
             return response.status, response.read().decode()
     except HTTPError as error:
         return error.code, error.read().decode()
@@ -59,8 +59,8 @@ def test_the_web_server_shows_pages_with_their_styles_and_no_settings(checkout: 
         assert "urlpatterns" not in answer(f"http://127.0.0.1:{port}/nowhere")[1]
         assert answer(f"http://127.0.0.1:{port}/admin/login/", Host="attacker.example")[0] == 400
     finally:
-        server.terminate()
-        server.wait(20)
+        kill_tree(server.pid)  # a web server that is asked to end takes its time
+        server.wait()
 
 
 def serving(port: int) -> list[str]:

@@ -140,7 +140,7 @@ class Simulated:
                 self.look()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from(TRIGGERS),
     st.sampled_from(list(CatchUpPolicy)),
