@@ -21,7 +21,7 @@ from tests.integration.verbs.fleets import Fleet, everything
 
 pytestmark = pytest.mark.django_db
 
-SEEDS = int(os.environ.get("ROUTINES_FLEETS", "30"))
+SEEDS = int(os.environ.get("ROUTINES_FLEETS", "12"))
 Rows = dict[UUID, RoutineRun]
 
 
