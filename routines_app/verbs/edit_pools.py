@@ -40,7 +40,7 @@ def update_pool(pool: Pool | int | str, **changes: Any) -> Pool:
     """Change a pool's `name`, `max_concurrent` or `is_default`. A higher ceiling lets waiting runs go at once.
 
     A pool that becomes the default takes the active runs in that have none; one that is it no longer keeps what it has.
-    Of very many such runs the beats take the rest in, within seconds.
+    Of very many such runs the beats take the rest in, within seconds; none that waits goes past the pool meanwhile.
     """
     found = find_pool(pool)
     if changes.get("name") == found.name:  # which may be older than the rules for names

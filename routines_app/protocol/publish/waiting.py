@@ -1,6 +1,8 @@
 """Waiting rows whose time has come: which they are, and how one that cannot be done does not stop the others.
 
-Locks are taken in the order routine state, run: states only for exclusive routines, whose overlap is decided here.
+Locks are taken in the order routine state, pool, run: states only for exclusive routines, whose overlap is decided
+here, and the key of the default pool only where a run belongs to no pool although there is one. Nothing goes past that
+pool: such a run is taken in before it is judged, and left for the next look while somebody holds the pool.
 """
 
 from __future__ import annotations
@@ -19,12 +21,13 @@ from routines_app.coordination.envelope import Message
 from routines_app.core.admission import LOOK_AGAIN
 from routines_app.core.keys import EPOCH
 from routines_app.core.words import RunStatus, is_exclusive
-from routines_app.models import RoutineRun
+from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.ledger.apart import each_apart
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.default_pool import pool_or_default, take_in
 from routines_app.protocol.ledger.errors import Trouble, is_outage, retrying_conflicts, trouble_of
-from routines_app.protocol.ledger.locks import lock_free_states, skipping_locked, update_free
+from routines_app.protocol.ledger.locks import free_keys, lock_free_states, skipping_locked, update_free
 from routines_app.protocol.ledger.moments import LAST_MOMENT
 from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
@@ -94,19 +97,34 @@ class _Candidate(NamedTuple):
     id: UUID
     routine_id: int
     policy: str
+    pool_id: int | None
+    pool: int | None
+    """The same, or the default pool."""
 
 
 def _take(some: QuerySet[RoutineRun], now: datetime) -> list[WaitingRow]:
     """Look without locks, lock the states of the exclusive ones, then lock the rows themselves and look again."""
-    found = some.values_list("id", "routine_id", "routine__concurrency_policy")
+    found = some.values_list("id", "routine_id", "routine__concurrency_policy", "pool_id", pool_or_default("pool_id"))
     candidates = [_Candidate._make(row) for row in found]
     if not candidates:
         return []
     exclusive = {row.routine_id for row in candidates if is_exclusive(row.policy)}
     locked = lock_free_states(exclusive)
-    ids = [row.id for row in candidates if row.routine_id not in exclusive or row.routine_id in locked]
+    ids = _pooled([row for row in candidates if row.routine_id not in exclusive or row.routine_id in locked])
     rows = skipping_locked(_waiting(now).filter(AnyOf("id", ids)).order_by("id"), keys=False)
-    return [WaitingRow._make(row) for row in rows.values_list(*WAITING_COLUMNS)]
+    taken = [
+        (pool, WaitingRow._make(row)) for pool, *row in rows.values_list(pool_or_default("pool_id"), *WAITING_COLUMNS)
+    ]
+    return [row for pool, row in taken if row.pool_id == pool]  # or a pool became the default since: the next look
+
+
+def _pooled(candidates: list[_Candidate]) -> list[UUID]:
+    """Those that are where they belong: runs without a pool are taken into the default pool, if there is one."""
+    outside = {row.id: row.pool for row in candidates if row.pool_id is None and row.pool is not None}
+    free = free_keys(Pool, set(outside.values()))
+    for pool_id in free:  # of which there is one at most
+        take_in(pool_id, RoutineRun.objects.using(ledger_alias()).filter(AnyOf("id", list(outside))))
+    return [row.id for row in candidates if row.id not in outside or outside[row.id] in free]
 
 
 def next_waiting_at() -> datetime | None:

@@ -161,6 +161,44 @@ def test_while_some_are_taken_in_they_count(make: Make, time: Time, monkeypatch:
     assert [message.run_id for message in admit_pools(time.now)] == [str(asked.pk)]
 
 
+def test_what_only_waits_when_a_pool_becomes_the_default_keeps_to_its_ceiling(
+    make: Make, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much of it the verb has left: a look takes it in before it judges it."""
+    monkeypatch.setattr(unpooled, "TAKEN_AT_ONCE", 2)
+    routine = make()
+    for number in range(5):
+        waiting_run(routine, number, admitted_at=None, reason="not_yet", publish_after=MONDAY)
+    pool = service.create_pool("default", max_concurrent=1, is_default=True)
+    sent = [message for _ in range(3) for message in (*dispatch_waiting(time.now), *admit_pools(time.now))]
+    assert len(sent) == 1
+    assert RoutineRun.objects.filter(pool=pool, admitted_at=None, reason=Reason.CEILING).count() == 4
+
+
+def test_what_comes_back_after_a_pool_became_the_default_keeps_to_its_ceiling(make: Make, time: Time) -> None:
+    """A run that was sent before and is handed back, or that could not be sent, is judged by that pool."""
+    routine = make()
+    pool = service.create_pool("default", max_concurrent=1, is_default=True)
+    running_run(routine, 1, pool=pool)
+    waiting_run(routine, 2, admitted_at=None, reason=Reason.LEASE_HELD, publish_after=MONDAY)
+    waiting_run(routine, 3, admitted_at=MONDAY, publish_after=MONDAY)
+    assert (dispatch_waiting(time.now), admit_pools(time.now)) == ([], [])
+    assert RoutineRun.objects.filter(pool=pool, admitted_at=None, reason=Reason.CEILING).count() == 2
+
+
+def test_when_the_default_is_taken_away_what_it_had_not_taken_in_goes(make: Make, time: Time) -> None:
+    """What it had taken in stays with it."""
+    routine = make()
+    outside = waiting_run(routine, 1, admitted_at=None, reason="not_yet", publish_after=MONDAY)
+    pool = service.create_pool("default", max_concurrent=1, is_default=True)
+    running_run(routine, 2, pool=pool)
+    RoutineRun.objects.filter(pk=outside.pk).update(pool=None)
+    service.update_pool(pool, is_default=False)
+    assert [message.run_id for message in dispatch_waiting(time.now)] == [str(outside.pk)]
+    outside.refresh_from_db()
+    assert outside.pool_id is None
+
+
 @pytest.mark.parametrize("outcome", [succeeded(None), failed(Reason.EXCEPTION, "no")], ids=["success", "failure"])
 def test_the_end_of_a_run_that_was_taken_in_wakes_beats(
     make: Make, outcome: Outcome, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any

@@ -7,10 +7,12 @@ from datetime import datetime
 import pytest
 from django.db import transaction
 
+from routines_app import service
 from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol.claim import due
 from routines_app.protocol.claim.due import Taken, take_due, take_these
 from routines_app.protocol.publish import outbox, pools
+from routines_app.protocol.publish.waiting import dispatch_waiting
 from tests.integration.holding import held, key_of, needs_row_locks
 from tests.integration.protocol.conformance.rows import MOMENT, SECOND, make_routine
 
@@ -97,3 +99,31 @@ def test_a_pool_lets_in_what_is_not_held() -> None:
     with held("routinerun", "id", [key_of(runs[0].pk)]):
         messages = pools.admit_pools(MOMENT)
     assert {message.run_id for message in messages} == {str(runs[1].pk), str(runs[2].pk)}
+
+
+def test_a_run_that_was_held_when_a_pool_became_the_default_is_taken_in_before_it_goes() -> None:
+    """It could not be taken in then; whoever looks at it first, when it is free, does."""
+    (run,) = waiting_runs(1, publish_after=MOMENT)
+    with held("routinerun", "id", [key_of(run.pk)]):
+        pool = service.create_pool("default", max_concurrent=1, is_default=True)
+        assert dispatch_waiting(MOMENT) == []
+    run.refresh_from_db()
+    assert run.pool_id is None
+    assert dispatch_waiting(MOMENT) == []
+    run.refresh_from_db()
+    assert (run.pool_id, run.reason, run.admitted_at) == (pool.pk, "ceiling", None)
+
+
+def test_while_somebody_holds_the_default_pool_nothing_goes_past_it() -> None:
+    """What belongs to another pool, or to none when there is none, is judged all the same."""
+    default, other = (Pool.objects.create(name=name, max_concurrent=1) for name in ("default", "other"))
+    outside, named = waiting_runs(2, publish_after=MOMENT)
+    RoutineRun.objects.filter(pk=named.pk).update(pool=other)
+    Pool.objects.filter(pk=default.pk).update(is_default=True)
+    with held("pool", "id", [default.pk]):
+        assert dispatch_waiting(MOMENT) == []
+        standing = dict(RoutineRun.objects.values_list("pk", "reason"))
+        assert standing == {outside.pk: "", named.pk: "ceiling"}
+    assert dispatch_waiting(MOMENT) == []
+    outside.refresh_from_db()
+    assert (outside.pool_id, outside.reason) == (default.pk, "ceiling")
