@@ -34,6 +34,7 @@ from routines_app.protocol.claim.alike import Decisions
 from routines_app.protocol.claim.decide import Claimed, needs_active_runs
 from routines_app.protocol.claim.due import (
     DueRow,
+    Taken,
     drop_hints,
     due_ids,
     still_due,
@@ -119,7 +120,7 @@ def _claim_others(now: datetime, limit: int) -> ClaimReport:
 def _claim_batch(now: datetime, limit: int) -> ClaimReport:
     with bounded():
         taken = take_due(now, limit, without=set_aside.ids)
-        report = _claim(taken.rows, now) if taken.rows else ClaimReport()
+        report = _claim(taken, now) if taken.rows else ClaimReport()
     if taken.held:
         set_aside.add(taken.held, HELD)
         report.left = report.left or len(taken.rows) + len(taken.held) == limit
@@ -133,7 +134,7 @@ def _claim_apart(routine_ids: Sequence[int], now: datetime) -> ClaimReport:
     def claim(some: Sequence[int]) -> None:
         with bounded(lock_ms=QUICK_LOCK_MS):
             taken = take_these(now, some)
-            claimed = _claim(taken.rows, now) if taken.rows else ClaimReport()
+            claimed = _claim(taken, now) if taken.rows else ClaimReport()
         report.add(claimed)
         held.extend(taken.held)
         known = {*taken.held, *(row.routine_id for row in taken.rows)}
@@ -174,14 +175,14 @@ def _give_up(routine_id: int, error: Exception, now: datetime) -> str:
     return f"{type(error).__name__}: {error}".strip() if still_due(now, [routine_id]) else ""
 
 
-def _claim(rows: list[DueRow], now: datetime) -> ClaimReport:
-    asked = [row.routine_id for row in rows if needs_active_runs(row, now)]
+def _claim(taken: Taken, now: datetime) -> ClaimReport:
+    asked = [row.routine_id for row in taken.rows if needs_active_runs(row, now)]
     active = active_runs(asked) if asked else {}
-    report = ClaimReport()
+    report = ClaimReport(pooled=bool(taken.outside))
     decisions = Decisions(now)
     claims: list[tuple[DueRow, Claimed]] = []
     decide_until = time.monotonic() + DECIDE_SECONDS
-    for row in rows:
+    for row in taken.rows:
         if report.claimed and time.monotonic() > decide_until:  # always one, or nothing would ever move on
             report.left = True
             break
@@ -190,7 +191,8 @@ def _claim(rows: list[DueRow], now: datetime) -> ClaimReport:
             if row.status == RoutineStatus.PAUSED and row.next_source == Source.PAUSED:
                 end_due_pause(row, now)
                 continue
-            claims.append((row, decisions.of(row, active.get(row.routine_id, []))))
+            claimed = decisions.of(row, active.get(row.routine_id, []))
+            claims.append((row, claimed.outside(now) if row.routine_id in taken.outside else claimed))
         except Error:
             raise
         except Exception as error:  # one bad row must not stop the others

@@ -64,6 +64,10 @@ class Claimed(NamedTuple):
     moved: bool = False
     """The plan has moved and no row says so: a catch-up has ended, and failures or a hint count from then on."""
 
+    def outside(self, now: datetime) -> Claimed:
+        """The same, while no row can refer to the default pool."""
+        return self._replace(runs=tuple([run.outside(now) for run in self.runs]))
+
 
 def needs_active_runs(row: DueRow, now: datetime) -> bool:
     """Overlap matters for exclusive routines, and while an ALL catch-up goes through one slot after another."""

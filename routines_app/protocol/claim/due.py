@@ -147,6 +147,8 @@ class Taken(NamedTuple):
     rows: list[DueRow]
     held: list[int]
     """Those of which somebody holds the routine's or the pool's row, so that no run could refer to it."""
+    outside: frozenset[int] = frozenset()
+    """Of the rows those that would belong to the default pool, and somebody holds that: their runs get in later."""
 
 
 def take_due(now: datetime, limit: int, *, without: Collection[int] = ()) -> Taken:
@@ -223,14 +225,24 @@ def _take(alias: str, due: QuerySet[RoutineState], limit: int) -> tuple[list[int
 
 
 def _free(locked: list[int], read: Iterable[tuple[Any, ...]]) -> Taken:
-    """Without the routines whose pool no run could refer to."""
+    """Without the routines whose own pool no run could refer to.
+
+    The default pool holds nobody up: it is everybody's, and on MariaDB a beat that lets runs into it holds its key.
+    """
     rows = [DueRow._make(row) for row in read]
     pools = free_keys(Pool, {row.pool_id for row in rows if row.pool_id is not None})
-    rows = [row for row in rows if row.pool_id is None or row.pool_id in pools]
+    outside = _that_name_none([row.routine_id for row in rows if row.pool_id is not None and row.pool_id not in pools])
+    rows = [row for row in rows if row.pool_id is None or row.pool_id in pools or row.routine_id in outside]
     if len(rows) == len(locked):
-        return Taken(rows, [])
+        return Taken(rows, [], outside)
     taken = {row.routine_id for row in rows}
-    return Taken(rows, [routine_id for routine_id in locked if routine_id not in taken])
+    return Taken(rows, [routine_id for routine_id in locked if routine_id not in taken], outside)
+
+
+def _that_name_none(routine_ids: Collection[int]) -> frozenset[int]:
+    """Those of the routines that have no pool of their own."""
+    unnamed = Routine.objects.using(ledger_alias()).filter(AnyOf("pk", routine_ids), pool=None)
+    return frozenset(unnamed.values_list("pk", flat=True) if routine_ids else ())
 
 
 def write_states(states: Sequence[NewState]) -> None:

@@ -65,6 +65,15 @@ class NewRun(NamedTuple):
             admitted_at=where.admitted_at, publish_after=where.publish_after, reason=where.reason.value
         )
 
+    def outside(self, now: datetime) -> NewRun:
+        """The same row without its pool, to which no row can refer now: a look at the outbox takes it in.
+
+        What waits for nothing but room there is looked at at once. Should the pool be gone by then, it just goes.
+        """
+        if not self.waits_for_room:
+            return self._replace(pool_id=None)
+        return self._replace(pool_id=None, publish_after=now, reason=Reason.NONE.value)
+
     def ended(self, status: RunStatus, reason: Reason, now: datetime) -> NewRun:
         """The same row, written as ended: it never goes to the broker."""
         return self._replace(

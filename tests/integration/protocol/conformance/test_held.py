@@ -50,14 +50,15 @@ def test_due_routines_whose_keys_are_held_are_told_apart() -> None:
             assert ids_of(take_these(MOMENT, [first.pk, second.pk, fourth.pk])) == ([second.pk], [first.pk])
 
 
-def test_who_holds_the_default_pool_holds_those_that_name_none() -> None:
-    """No run could refer to it now; whoever names another one goes."""
+def test_who_holds_the_default_pool_holds_only_those_that_name_it() -> None:
+    """No run could refer to it now; the others get a run all the same, outside of it."""
     default, other = (Pool.objects.create(name=name, max_concurrent=1) for name in ("default", "other"))
     Pool.objects.filter(pk=default.pk).update(is_default=True)
-    none, named = due_at(MOMENT - SECOND), due_at(MOMENT, pool=other)
-    with held("pool", "id", [default.pk]):
-        assert taken() == ([named.pk], [none.pk])
-    assert taken() == ([none.pk, named.pk], [])
+    none, named, own = due_at(MOMENT - 2 * SECOND), due_at(MOMENT - SECOND, pool=other), due_at(MOMENT, pool=default)
+    with held("pool", "id", [default.pk]), transaction.atomic():
+        found = take_due(MOMENT, 10)
+    assert (ids_of(found), found.outside) == (([none.pk, named.pk], [own.pk]), {none.pk})
+    assert taken() == ([none.pk, named.pk, own.pk], [])
 
 
 def test_routines_that_are_set_aside_take_no_place() -> None:
