@@ -10,6 +10,7 @@ from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import RunStatus
 from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.default_pool import IN_FLIGHT_WITHOUT_A_POOL, pool_or_default
 from routines_app.verbs.checking.rules import Integer
 
 LIMIT = Integer(least=1, most=10_000)
@@ -36,17 +37,20 @@ def list_pools(limit: int = 100) -> list[Pool]:
 
 
 def pool_counts(only: Pool | None = None) -> dict[int | None, PoolCounts]:
-    """The active runs of each pool, or of one, counted in one query; under None those that belong to no pool."""
+    """The active runs of each pool, or of one, counted in one query; under None those that belong to no pool.
+
+    As its ceiling is counted (`publish/pools`): to the default pool belongs also what is still to be taken in.
+    """
     active = RoutineRun.objects.using(ledger_alias()).filter(status__in=sorted(ACTIVE))
     if only is not None:
-        active = active.filter(pool_id=only.pk)
-    pending = Q(status=RunStatus.PENDING)
+        active = active.filter(Q(pool=only) | Q(pool=None) if only.is_default else Q(pool=only))
+    pending, let_through = Q(status=RunStatus.PENDING), Q(admitted_at__isnull=False) | IN_FLIGHT_WITHOUT_A_POOL
     counted = (
         active.order_by()
-        .values_list("pool_id")
+        .values_list(pool_or_default("pool_id"))
         .annotate(
-            in_flight=Count("pk", filter=Q(admitted_at__isnull=False)),
-            waiting=Count("pk", filter=pending & Q(admitted_at=None)),
+            in_flight=Count("pk", filter=let_through),
+            waiting=Count("pk", filter=pending & ~let_through),
             pending=Count("pk", filter=pending),
         )
     )

@@ -155,6 +155,9 @@ def test_while_some_are_taken_in_they_count(make: Make, time: Time, monkeypatch:
     asked = service.run_now(routine)
     assert RoutineRun.objects.filter(pool=None).count() == 3
     assert admit_pools(time.now) == []
+    assert (service.list_pools()[0].in_flight, service.list_pools()[0].waiting) == (3, 2)
+    assert service.pool_counts() == {pool.pk: (3, 2, 3)} == service.pool_counts(pool)
+    assert service.queue(pool).overrides[0].why == "pool default is full (3 of 3)"
     (planned,) = [each for each in service.plan_leases().decisions if each.run_id == asked.pk]
     assert planned.verdict == "hold"
     service.update_pool(pool, max_concurrent=4)
