@@ -32,6 +32,8 @@ class Candidate:
     trigger: str
     requested_at: datetime | None
     pool_id: int | None
+    taken_in: bool = True
+    """It is in that pool; or a look that judges it takes it in."""
     eligible_at: datetime
     admitted_at: datetime | None
     publish_after: datetime | None
@@ -65,7 +67,7 @@ class Candidate:
 
     def waits_for_room(self, now: datetime) -> bool:
         """It queues in its pool and nothing else holds it (as `publish/pools.py` asks the ledger)."""
-        queues = self.pool_id is not None and self.admitted_at is None and self.publish_after is None
+        queues = self.pool_id is not None and self.taken_in and self.admitted_at is None and self.publish_after is None
         return queues and self.eligible_at <= now and self.held is None
 
     def queued(self) -> Queued:
@@ -136,6 +138,7 @@ def waiting(run: WaitingRun, priority: str, policy: str) -> Candidate:
         trigger=run.trigger,
         requested_at=run.requested_at,
         pool_id=run.pool_id,
+        taken_in=run.pool_id == run.own_pool_id,
         eligible_at=run.eligible_at,
         admitted_at=run.admitted_at,
         publish_after=run.publish_after,

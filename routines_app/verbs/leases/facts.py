@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Case, Count, OuterRef, Subquery, Value, When
+from django.db.models import Case, Count, OuterRef, Q, Subquery, Value, When
 from django.db.models.functions import Coalesce
 
 from routines_app.core.admission import ActiveRun
@@ -23,7 +23,7 @@ from routines_app.protocol.claim.due import DueRow, look_at_due
 from routines_app.protocol.end.overlap import active_runs
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import fast_rows, ledger_alias
-from routines_app.protocol.ledger.default_pool import IN_FLIGHT_WITHOUT_A_POOL
+from routines_app.protocol.ledger.default_pool import IN_FLIGHT_WITHOUT_A_POOL, pool_or_default
 from routines_app.protocol.ledger.moments import readable
 from routines_app.protocol.publish.ranked import band
 
@@ -44,7 +44,10 @@ class WaitingRun(NamedTuple):
 
     id: UUID
     routine_id: int
+    own_pool_id: int | None
+    """NULL beside a default pool: a look takes it in before it judges it."""
     pool_id: int | None
+    """Its own, or the default pool."""
     trigger: str
     requested_at: datetime | None
     scheduled_for: datetime
@@ -66,6 +69,7 @@ _COLUMNS = (
     "id",
     "routine_id",
     "pool_id",
+    pool_or_default("pool_id"),
     "trigger",
     "requested_at",
     "scheduled_for",
@@ -174,6 +178,9 @@ def _places(routine_ids: Collection[int]) -> dict[UUID, int]:
     if not routine_ids:
         return {}
     runs = RoutineRun.objects.using(ledger_alias()).filter(
-        AnyOf("routine_id", routine_ids), status__in=sorted(ACTIVE), admitted_at__isnull=False, pool__isnull=False
+        Q(admitted_at__isnull=False) | IN_FLIGHT_WITHOUT_A_POOL,
+        AnyOf("routine_id", routine_ids),
+        status__in=sorted(ACTIVE),
     )
-    return dict(runs.values_list("id", "pool_id"))
+    places = runs.values_list("id", pool_or_default("pool_id"))
+    return {run_id: pool_id for run_id, pool_id in places if pool_id is not None}

@@ -30,6 +30,7 @@ def judge(picture: Picture, *, batch: int) -> None:
 
 def _apply(picture: Picture, candidate: Candidate, decision: Decision) -> None:
     picture.take_back(candidate)
+    candidate.taken_in = True
     match decision:
         case Publish():
             candidate.decide(Verdict.START, Reason.NONE, lease_plan.STARTS)

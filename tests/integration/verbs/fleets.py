@@ -168,7 +168,7 @@ class Fleet:
             id=made_at(self.now - timedelta(minutes=10) + timedelta(milliseconds=number)),
             routine=routine,
             task=routine.task,
-            pool=routine.pool or self.default,
+            pool=routine.pool or (self.default if number % 4 else None),  # some are yet to be taken in
             scheduled_for=slot,
             eligible_at=slot,
             idempotency_key=f"fleet:{number}",

@@ -189,6 +189,18 @@ def test_what_comes_back_after_a_pool_became_the_default_keeps_to_its_ceiling(ma
     assert RoutineRun.objects.filter(pool=pool, admitted_at=None, reason=Reason.CEILING).count() == 2
 
 
+def test_the_plan_is_what_a_beat_does_with_a_run_that_is_not_taken_in_yet(make: Make, time: Time) -> None:
+    """It competes for room with those that are, by rank."""
+    pool = service.create_pool("default", max_concurrent=1, is_default=True)
+    waiting_run(make("outside"), 1, admitted_at=None, publish_after=MONDAY, reason="not_yet")
+    waiting_run(make("queued", priority="HIGH"), 2, pool=pool, admitted_at=None, publish_after=None, reason="ceiling")
+    plan = {each.name: (each.verdict.value, each.pool) for each in service.plan_leases().decisions}
+    assert plan == {"outside": ("hold", "default"), "queued": ("start", "default")}
+    dispatch_waiting(time.now)
+    admit_pools(time.now)
+    assert RoutineRun.objects.get(admitted_at__isnull=False).routine.name == "queued"
+
+
 def test_when_the_default_is_taken_away_what_it_had_not_taken_in_goes(make: Make, time: Time) -> None:
     """What it had taken in stays with it."""
     routine = make()
