@@ -133,9 +133,10 @@ class _Routines:
 
     def _read(self, refs: list[Any]) -> None:
         names = {ref for ref in refs if isinstance(ref, str) and rules.is_storable(ref)}
-        ids = {ref.pk if isinstance(ref, Routine) else ref for ref in refs if isinstance(ref, Routine | int)}
+        keys: set[Any] = {ref.pk if isinstance(ref, Routine) else ref for ref in refs if isinstance(ref, Routine | int)}
+        ids = [pk for pk in keys if isinstance(pk, int) and abs(pk) <= LARGEST_ID]  # one that is not saved has none
         routines = Routine.objects.using(ledger_alias())
-        chosen = routines.filter(name__in=names) | routines.filter(pk__in=[pk for pk in ids if abs(pk) <= LARGEST_ID])
+        chosen = routines.filter(name__in=names) | routines.filter(pk__in=ids)
         for pk, name, status in chosen.values_list("pk", "name", "status"):
             if status == RoutineStatus.ARCHIVED:
                 raise NotAllowed("what_if", name, "it is archived and does not run any more")

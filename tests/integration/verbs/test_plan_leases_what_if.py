@@ -9,7 +9,7 @@ import pytest
 
 from routines_app import service
 from routines_app.core.words import Reason
-from routines_app.models import Pool
+from routines_app.models import Pool, Routine
 from tests.integration.conftest import MONDAY, Time
 from tests.integration.verbs.fleets import everything
 from tests.integration.verbs.rows import running_run, waiting_run
@@ -135,6 +135,8 @@ def test_what_if_overlap_were_decided_otherwise(make: Make) -> None:
         ({"paused": ["reprot"]}, "paused: 'reprot' is not accepted: no routine has that name"),
         ({"paused": [None]}, "paused: None is not accepted"),
         ({"paused": [10**30]}, "no routine has that id"),
+        ({"paused": [Routine()]}, "no routine has that id"),
+        ({"priorities": {Routine(pk=2**62): "HIGH"}}, "no routine has that id"),
         ({"paused": ["x"] * 1001}, "give at most 1000 names"),
         ({"paused": ["report"], "resumed": ["report"]}, "in paused or in resumed, not in both"),
         ({"resumed": ["gone"]}, "what_if: 'gone' is not accepted: it is archived"),
