@@ -55,7 +55,7 @@ def plan_leases(
     known = read_pools()
     chosen = _chosen(pools, known)
     policy = read_what_if(what_if, known)
-    facts = read_facts(now, present, named=policy.routines, pools=known)
+    facts = read_facts(now, present, named=policy.routines, pools=known, chosen=chosen)
     found = _decisions(facts, policy, chosen)
     changed = () if what_if is None else differences(_decisions(facts, WhatIf(), chosen), found)
     return LeasePlan(
@@ -66,19 +66,22 @@ def plan_leases(
     )
 
 
-def _chosen(pools: Iterable[PoolRef] | PoolRef | None, known: Mapping[int, PoolFacts]) -> set[str] | None:
+def _chosen(pools: Iterable[PoolRef] | PoolRef | None, known: Mapping[int, PoolFacts]) -> dict[int, str] | None:
+    """The pools that are asked for, by id; None: everything."""
     if pools is None:
         return None
     refs: Any = [pools] if isinstance(pools, PoolRef) else pools
     if not isinstance(refs, Iterable) or isinstance(refs, Mapping | bytes):
         raise InvalidValue("pools", pools, "give a pool, its id or its name, or several of them")
-    return {chosen_pool(ref, known, "pools").name for ref in refs}
+    found = [chosen_pool(ref, known, "pools") for ref in refs]
+    return {pool.id: pool.name for pool in found}
 
 
-def _decisions(facts: Facts, policy: WhatIf, chosen: set[str] | None) -> list[LeaseDecision]:
+def _decisions(facts: Facts, policy: WhatIf, chosen: Mapping[int, str] | None) -> list[LeaseDecision]:
     settings, picture = get_settings(), Picture(facts, policy)
     claim(picture, batch=settings.claim_batch, enters_at_once=is_postgresql(ledger_alias()))
     judge(picture, batch=settings.claim_batch)
     fill_pools(picture, depth_weight=settings.depth_weight)
+    names = None if chosen is None else set(chosen.values())
     decisions = picture.decisions(settings.depth_weight)
-    return [each for each in decisions if chosen is None or each.pool in chosen]
+    return [each for each in decisions if names is None or each.pool in names]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from django.db import DataError, connections
 from django.db.models import Case, DateTimeField, Q, QuerySet, Value, When
+from django.db.models.lookups import In
 
 from routines_app.core.keys import EPOCH
 from routines_app.core.words import HintKind
@@ -182,20 +183,22 @@ def due_ids(now: datetime, limit: int, *, without: Collection[int] = ()) -> list
 
 
 def look_at_due(
-    now: datetime, *columns: str, also: Collection[int] = (), limit: int
+    now: datetime, *columns: str, also: Collection[int] = (), pools: Collection[int] = (), limit: int
 ) -> list[tuple[DueRow, tuple[Any, ...]]]:
     """What a claim would take now, and these routines also, with more columns of the state. Nothing is locked.
 
-    A row that cannot be read is left out: a claim parks its routine.
+    If there is more than the limit, what is due in these pools comes before the rest. A row that cannot be read is left
+    out: a claim parks its routine.
     """
     states = RoutineState.objects.using(ledger_alias()).filter(readable(*_TIMES, "last_success_at"))
-    due = Q(next_run_at__lte=now)
-    rows = states.filter(due).order_by("next_run_at", "routine_id")
-    if also:  # in front, or they could fall behind the limit
-        first = Case(When(pk__in=also, then=Value(0)), default=Value(1))
-        rows = states.filter(due | Q(pk__in=also)).order_by(first, "next_run_at", "routine_id")
+    rows = states.filter(Q(next_run_at__lte=now) | Q(pk__in=also) if also else Q(next_run_at__lte=now))
+    order = ["next_run_at", "routine_id"]
+    if also or pools:  # in front, or they could fall behind the limit
+        asked = [When(pk__in=also, then=Value(0)), When(In(pool_or_default("routine__pool_id"), pools), then=Value(1))]
+        rows, order = rows.annotate(asked=Case(*asked, default=Value(2))), ["asked", *order]
     width = len(DueRow._fields)
-    return [(DueRow._make(row[:width]), row[width:]) for row in rows.values_list(*_COLUMNS, *columns)[:limit]]
+    found = rows.order_by(*order).values_list(*_COLUMNS, *columns)[:limit]
+    return [(DueRow._make(row[:width]), row[width:]) for row in found]
 
 
 def _take_in_two_statements(

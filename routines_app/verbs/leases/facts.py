@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db.models import Case, Count, OuterRef, Q, Subquery, Value, When
 from django.db.models.functions import Coalesce
+from django.db.models.lookups import In
 
 from routines_app.core.admission import ActiveRun
 from routines_app.core.transitions import ACTIVE
@@ -25,7 +26,8 @@ from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import fast_rows, ledger_alias
 from routines_app.protocol.ledger.default_pool import IN_FLIGHT_WITHOUT_A_POOL, pool_or_default
 from routines_app.protocol.ledger.moments import readable
-from routines_app.protocol.publish.ranked import band
+from routines_app.protocol.plan.held import HELD_BY_STATUS
+from routines_app.protocol.publish.ranked import in_rank_order
 
 READ_AT_MOST = 20_000  # of each kind: some seconds of a page's time, and far more than anybody reads
 
@@ -125,13 +127,24 @@ class Facts:
     truncated: bool
 
 
-def read_facts(now: datetime, present: datetime, *, named: Collection[int], pools: dict[int, PoolFacts]) -> Facts:
-    """Read what a look would meet; of the `named` routines everything, also if they are not due."""
-    found = look_at_due(
-        now, "routine__emphasis", "routine__depth", "last_success_at", also=named, limit=READ_AT_MOST + 1
-    )
+def read_facts(
+    now: datetime,
+    present: datetime,
+    *,
+    named: Collection[int],
+    pools: dict[int, PoolFacts],
+    chosen: Collection[int] | None = None,
+) -> Facts:
+    """Read what a look would meet; of the `named` routines everything, also if they are not due.
+
+    `chosen` pools are read first: what is not asked for must not hide what is. The others are read all the same, for
+    what they do to those.
+    """
+    columns = ("routine__emphasis", "routine__depth", "last_success_at")
+    found = look_at_due(now, *columns, also=named, pools=chosen or (), limit=READ_AT_MOST + 1)
     due = [DueSlot(row, *ranking) for row, ranking in found]
-    waiting = _waiting()
+    waiting = _waiting(now, chosen or ())
+    unread = [slot.row.pool_id for slot in due[READ_AT_MOST:]] + [run.pool_id for run in waiting[READ_AT_MOST:]]
     overlapping = {slot.row.routine_id for slot in due if needs_active_runs(slot.row, now)}
     overlapping |= {run.routine_id for run in waiting if is_exclusive(run.policy)} | set(named)
     replacing = {run.routine_id for run in waiting if run.policy == ConcurrencyPolicy.REPLACE} | set(named)
@@ -144,7 +157,7 @@ def read_facts(now: datetime, present: datetime, *, named: Collection[int], pool
         active=active_runs(overlapping, readable("scheduled_for", "stop_requested_at")),
         places=_places(replacing),
         pools=pools,
-        truncated=max(len(due), len(waiting)) > READ_AT_MOST,
+        truncated=any(chosen is None or pool_id in chosen for pool_id in unread),
     )
 
 
@@ -159,19 +172,26 @@ def read_pools() -> dict[int, PoolFacts]:
     return {row[0]: PoolFacts._make(row) for row in rows.values_list("pk", "name", "max_concurrent", "taken")}
 
 
-def _waiting() -> list[WaitingRun]:
-    """One more than is used, if there are. Of a queue beyond all bounds the most urgent are read, as by the pools.
+def _waiting(now: datetime, chosen: Collection[int]) -> list[WaitingRun]:
+    """One more than is used, if there are. Of a queue beyond all bounds those are read that a pool would take first.
 
     Rows that cannot be read are left out: a beat takes them out (`publish/unreadable.py`).
     """
-    asked = Case(When(requested_at=None, then=Value(1)), default=Value(0))
-    waiting = RoutineRun.objects.using(ledger_alias()).filter(
-        readable(*_TIMES), status=RunStatus.PENDING, dispatched_at=None
-    )
-    rows: Any = waiting.order_by(asked, "requested_at", band(), "eligible_at", "id").values_list(*_COLUMNS)[
-        : READ_AT_MOST + 1
-    ]
+    stage = Case(When(admitted_at__isnull=False, then=Value(0)), When(_may_go(now), then=Value(1)), default=Value(2))
+    waiting = RoutineRun.objects.using(ledger_alias()).annotate(stage=stage)
+    waiting = waiting.filter(readable(*_TIMES), status=RunStatus.PENDING, dispatched_at=None)
+    if chosen:
+        is_chosen = When(In(pool_or_default("pool_id"), chosen), then=Value(0))
+        waiting = waiting.annotate(chosen=Case(is_chosen, default=Value(1)))
+    ranked = in_rank_order(waiting, now, stage="stage", first="chosen" if chosen else None)
+    rows: Any = ranked.values_list(*_COLUMNS)[: READ_AT_MOST + 1]
     return [WaitingRun._make(row) for row in fast_rows(rows)]
+
+
+def _may_go(now: datetime) -> Q:
+    """What competes for room at that look: it queues for it, or is judged then."""
+    looked_at = Q(publish_after=None) | Q(publish_after__lte=now)
+    return ~HELD_BY_STATUS & looked_at & Q(eligible_at__lte=now)
 
 
 def _places(routine_ids: Collection[int]) -> dict[UUID, int]:

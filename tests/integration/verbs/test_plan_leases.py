@@ -15,6 +15,8 @@ from routines_app import service
 from routines_app.core.words import Reason
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState
 from routines_app.protocol.plan.planning import fingerprint_of
+from routines_app.protocol.publish.pools import admit_pools
+from routines_app.verbs.leases import facts
 from tests.integration.conftest import MONDAY, Time
 from tests.integration.verbs.rows import running_run, waiting_run
 
@@ -144,6 +146,52 @@ def test_only_some_pools_and_only_so_many(make: Make) -> None:
     found = service.plan_leases(limit=2)
     assert (len(found.decisions), found.truncated) == (2, True)
     assert not service.plan_leases(limit=5).truncated
+
+
+def test_a_pool_that_is_asked_for_is_not_hidden_by_another(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much waits and is due there: what is asked for is read first, and it is all there is."""
+    monkeypatch.setattr(facts, "READ_AT_MOST", 3)
+    big, small = service.create_pool("big", max_concurrent=1), service.create_pool("small", max_concurrent=2)
+    for number in range(4):
+        queued(make(f"big {number}", pool=big, priority="HIGH"), number)
+        due(make(f"due {number}", pool=big, every="1h"), seconds=2)
+    queued(make("waits", pool=small), 10)
+    due(make("is due", pool=small, every="1h"), seconds=1)
+    found = service.plan_leases(pools=["small"])
+    assert {each.name: each.verdict for each in found.decisions} == {"waits": "start", "is due": "start"}
+    assert not found.truncated
+    assert service.plan_leases(pools=["small", big]).truncated
+    assert service.plan_leases().truncated
+
+
+def test_the_default_pool_is_asked_for_with_what_names_none(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own and what is yet to be taken in, waiting or due."""
+    monkeypatch.setattr(facts, "READ_AT_MOST", 2)
+    default = service.create_pool("default", max_concurrent=9, is_default=True)
+    other = service.create_pool("other", max_concurrent=1)
+    for number in range(3):
+        queued(make(f"other {number}", pool=other, priority="HIGH"), number)
+        due(make(f"due {number}", pool=other, every="1h"), seconds=2)
+    waiting_run(make("outside"), 10, admitted_at=None, publish_after=MONDAY)
+    due(make("is due", every="1h"), seconds=1)
+    assert {name for name, _, _ in plan(pools=default)} == {"outside", "is due"}
+
+
+def test_of_more_than_is_read_those_start_that_the_pool_would_take(
+    make: Make, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stalest, not those whose time came first."""
+    monkeypatch.setattr(facts, "READ_AT_MOST", 2)
+    pool = service.create_pool("db", max_concurrent=1)
+    for hours in range(1, 5):
+        routine = make(f"{hours} h", pool=pool)
+        RoutineState.objects.filter(pk=routine.pk).update(last_success_at=MONDAY - timedelta(hours=hours))
+        queued(routine, hours, eligible_at=MONDAY - timedelta(minutes=10 - hours))
+    found = service.plan_leases()
+    assert [(each.name, each.verdict) for each in found.decisions] == [("4 h", "start"), ("3 h", "hold")]
+    assert found.truncated
+    (sent,) = admit_pools(time.now)
+    assert RoutineRun.objects.get(pk=sent.run_id).routine.name == "4 h"
 
 
 def test_other_bad_input_is_refused(db: None) -> None:
