@@ -56,11 +56,11 @@ from routines_app.verbs.checking.limits import (
     LONGEST_WORDS,
     SEARCH_WORDS,
 )
-from routines_app.verbs.checking.lookup import find_routine, is_id
+from routines_app.verbs.checking.lookup import find_pool, find_routine, is_id
 from routines_app.verbs.checking.rules import is_storable, typed_moment
 from routines_app.verbs.checking.typed_json import read_json
 from routines_app.verbs.checking.validation import DECLARED_FIELDS, clean_value, default_timezone
-from routines_app.verbs.clear_overrides import clear_overrides
+from routines_app.verbs.clear_overrides import WaitingRequest, WaitingRequests, clear_overrides, requests_to_clear
 from routines_app.verbs.create import create_routine
 from routines_app.verbs.delete import delete_routine
 from routines_app.verbs.draft import drafted_trigger, stored_trigger
@@ -109,11 +109,11 @@ __all__ = [
 __all__ += ["CurrentRun", "abandon_run", "backfill", "cancel_run", "current_run"]
 __all__ += ["clear_overrides", "list_runs", "prune_runs", "retry_run", "run_now", "run_stalest"]
 # Pools.
-__all__ += ["create_pool", "delete_pool", "is_pool_used", "list_pools", "pool_counts", "update_pool"]
+__all__ += ["create_pool", "delete_pool", "find_pool", "is_pool_used", "list_pools", "pool_counts", "update_pool"]
 # Looking: what will fire, what is held, whether the ledger balances.
 __all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", "lease_of", "plan", "slots_to_release"]
 __all__ += ["Difference", "LeaseDecision", "LeasePlan", "Verdict", "plan_leases"]
-__all__ += ["Queue", "QueuedRun", "RunningRun", "queue"]
+__all__ += ["Queue", "QueuedRun", "RunningRun", "WaitingRequest", "WaitingRequests", "queue", "requests_to_clear"]
 # Schedules as values: what a trigger means, also one that is not saved.
 __all__ += ["CronFields", "CronTrigger", "ManualTrigger", "Slots", "Trigger"]
 __all__ += ["clock_changes", "count_between", "next_slot", "parse_cron", "slots_between", "split_cron"]

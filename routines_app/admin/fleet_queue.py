@@ -39,11 +39,14 @@ def queue_facts(request: HttpRequest, pools: Sequence[Pool]) -> dict[str, Any]:
         return facts | {"queue_problem": str(refused)}
     automatic = Part.of(queue.automatic)
     unread = max(0, queue.waiting - len(queue.overrides) - len(queue.automatic))
+    if queue.automatic:  # overrides come first: they have all been read
+        automatic, unread = Part(rows=automatic.rows, more=automatic.more + unread), 0
     return facts | {
         "queue": queue,
         "now_running": Part.of(queue.running),
         "overrides": Part.of(queue.overrides),
-        "automatic": Part(rows=automatic.rows, more=automatic.more + unread),
+        "automatic": automatic,
+        "unread": unread,
     }
 
 

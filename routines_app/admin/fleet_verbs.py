@@ -1,12 +1,17 @@
-"""The verbs of the queue: a page that says what would happen, and does it."""
+"""The verbs of the queue: a page that says what would happen, and does it.
+
+What was shown is what is done: the form carries the pool by its id, or that all are meant, and when that was shown. A
+pool that cannot be found, by the name in the address or by the id in the form, never becomes all of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
 
-from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -15,61 +20,104 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from routines_app import service
-from routines_app.admin.fleet_queue import READ, SHOWN
+from routines_app.admin.fleet_queue import SHOWN, chosen_pool
 from routines_app.admin.log_entries import actor_of, note, note_of_all
 from routines_app.admin.permissions import may
+from routines_app.admin.verb_acts import SECONDS, OutOfTime
 from routines_app.admin.verb_forms import VerbForm
 from routines_app.admin.verb_pages import refuse
-from routines_app.core.errors import RoutineError
+from routines_app.core.errors import InvalidValue, RoutineError
 from routines_app.models import Pool
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
 
-ALL = "All of them"
-POOLS = 100  # that can be chosen; nobody looks through more
+ALL = "all"
 
 
-class QueueVerbForm(VerbForm):
-    """Which pool is meant; the page says what it holds before anything is done."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What a page is about."""
 
-    pool = forms.ChoiceField(required=False)
+    pool: Pool | None
+    """None: all of them."""
+    shown_at: datetime
 
-    field_order = ["pool", "reason"]
+    @classmethod
+    def of(cls, request: HttpRequest) -> Scope:
+        """By the address when the page is asked for, and by its form when the button is pressed."""
+        if request.method == "POST":
+            shown_at = service.typed_moment("shown_at", request.POST.get("shown_at", ""))
+            return cls(pool=_shown_pool(request.POST.get("pool", "")), shown_at=shown_at)
+        name = chosen_pool(request)
+        return cls(pool=service.find_pool(name) if name else None, shown_at=service.now())
 
-    def __init__(self, *args: Any, pools: list[Pool], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        choices = [("", ALL), *((pool.name, pool.name) for pool in pools)]
-        self.fields["pool"].choices = choices  # type: ignore[attr-defined]
+    @property
+    def key(self) -> str:
+        return ALL if self.pool is None else str(self.pool.pk)
+
+    @property
+    def name(self) -> str | None:
+        return None if self.pool is None else self.pool.name
+
+
+def _shown_pool(key: str) -> Pool | None:
+    if key == ALL:
+        return None
+    if not service.is_id(key):
+        raise InvalidValue("pool", key, "open the page again, and press its button")
+    return service.find_pool(int(key))
+
+
+class Done(NamedTuple):
+    """What was done, as a sentence."""
+
+    said: str
+    unfinished: bool = False
+    """There was no time for all of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueVerb:
-    """One button of the queue. `act(request, pool, reason)` does it and says what was done."""
+    """One button of the queue. `act(request, scope, reason)` does it and says what was done."""
 
     slug: str
     label: str
     permission: str
     explains: str
-    act: Callable[[HttpRequest, str | None, str], str]
+    act: Callable[[HttpRequest, Scope, str], Done]
     danger: bool = False
 
 
-def _clear_overrides(request: HttpRequest, pool: str | None, reason: str) -> str:
-    cleared = service.clear_overrides(pool, actor=actor_of(request), reason=reason)
-    of = f" of {pool}" if pool else ""
+def _clear_overrides(request: HttpRequest, scope: Scope, reason: str) -> Done:
+    """For a second: whoever has more is asked to go on, so no request takes long."""
+    stop_at = time.monotonic() + SECONDS
+
+    def in_time(cancelled: int) -> None:
+        if cancelled and time.monotonic() > stop_at:  # always some, or nothing would ever move on
+            raise OutOfTime(cancelled)
+
+    unfinished = False
+    try:
+        cleared = service.clear_overrides(
+            scope.pool, until=scope.shown_at, progress=in_time, actor=actor_of(request), reason=reason
+        )
+    except OutOfTime as out:
+        cleared = out.done
+        unfinished = service.requests_to_clear(scope.pool, until=scope.shown_at, limit=1).count > 0
+    of = f" of {scope.name}" if scope.name else ""
     done = f"Cancelled {cleared:,} waiting request{'' if cleared == 1 else 's'}{of}"
-    note_of_all(request, Pool, pool or "all pools", done, reason)
-    return done
+    note_of_all(request, Pool, scope.name or "all pools", done, reason)
+    return Done(done, unfinished)
 
 
-def _run_stalest(request: HttpRequest, pool: str | None, reason: str) -> str:
-    run = service.run_stalest(pool, requested_by=actor_of(request))
+def _run_stalest(request: HttpRequest, scope: Scope, reason: str) -> Done:
+    run = service.run_stalest(scope.pool, requested_by=actor_of(request))
     if run is None:
-        return f"No routine{f' of {pool}' if pool else ''} can be asked for now"
+        return Done(f"No routine{f' of {scope.name}' if scope.name else ''} can be asked for now")
     done = f"Asked for a run of {run.routine.name}, the stalest"
     note(request, run.routine, done, reason)
-    return done
+    return Done(done)
 
 
 QUEUE_VERBS = {
@@ -102,45 +150,60 @@ def queue_verb_page(admin: RoutineAdmin, request: HttpRequest, slug: str) -> Htt
         raise Http404(f"There is no verb {slug}.")
     if not may(request, verb.permission):
         raise PermissionDenied
-    pools = list(Pool.objects.using(service.ledger_alias()).order_by("name")[:POOLS])
-    typed = request.POST if request.method == "POST" else None
-    form = QueueVerbForm(typed, initial={"pool": request.GET.get("pool", "")}, pools=pools)
-    if typed is not None and form.is_valid() and _acted(admin, request, verb, form):
-        return HttpResponseRedirect(_fleet_url(form.wants.get("pool")))
-    return _asked(admin, request, verb, form)
-
-
-def _acted(admin: RoutineAdmin, request: HttpRequest, verb: QueueVerb, form: QueueVerbForm) -> bool:
     try:
-        done = verb.act(request, form.wants.get("pool"), form.wants.get("reason", ""))
+        scope = Scope.of(request)
+    except RoutineError as refused:
+        admin.message_user(request, f"{verb.label}: nothing was done. {refused}", messages.ERROR)
+        return HttpResponseRedirect(_fleet_url(None))
+    form = VerbForm(request.POST if request.method == "POST" else None)
+    done = _acted(admin, request, verb, scope, form) if form.is_bound and form.is_valid() else None
+    if done is not None and not done.unfinished:
+        return HttpResponseRedirect(_fleet_url(scope.name))
+    return _asked(admin, request, verb, scope, form)
+
+
+def _acted(admin: RoutineAdmin, request: HttpRequest, verb: QueueVerb, scope: Scope, form: VerbForm) -> Done | None:
+    try:
+        done = verb.act(request, scope, form.wants.get("reason", ""))
     except RoutineError as refused:
         refuse(form, refused)
-        return False
-    admin.message_user(request, f"{done}.", messages.SUCCESS)
-    return True
+        return None
+    admin.message_user(request, f"{done.said}.", messages.SUCCESS)
+    return done
 
 
-def _asked(admin: RoutineAdmin, request: HttpRequest, verb: QueueVerb, form: QueueVerbForm) -> TemplateResponse:
+def _asked(
+    admin: RoutineAdmin, request: HttpRequest, verb: QueueVerb, scope: Scope, form: VerbForm
+) -> TemplateResponse:
+    requests = _requests(scope) if verb.slug == "clear-overrides" else None
+    if requests and form.is_bound and not form.errors:
+        admin.message_user(request, f"{_left(requests.count)}.", messages.WARNING)
     context = {
         **admin.admin_site.each_context(request),
-        "title": verb.label,
+        "title": f"{verb.label} of {scope.name}" if scope.name else verb.label,
         "opts": admin.model._meta,
         "section": "fleet",
         "verb": verb,
         "form": form,
-        "back": _fleet_url(request.GET.get("pool", "")),
-        "overrides": _overrides(form) if verb.slug == "clear-overrides" else [],
-        "shown": SHOWN,
+        "scope": scope,
+        "back": _fleet_url(scope.name),
+        "requests": requests,
     }
     return TemplateResponse(request, "routines/fleet_verb.html", context, status=422 if form.errors else 200)
 
 
-def _overrides(form: QueueVerbForm) -> Sequence[service.QueuedRun]:
-    """What waits now in the pool that the page was opened for."""
+def _requests(scope: Scope) -> service.WaitingRequests | None:
+    """What the button would cancel; None: the pool has gone just now."""
     try:
-        return service.queue(form["pool"].value() or None, limit=READ).overrides
+        return service.requests_to_clear(scope.pool, until=scope.shown_at, limit=SHOWN)
     except RoutineError:
-        return []
+        return None
+
+
+def _left(count: int) -> str:
+    if count == 1:
+        return "1 request is left: confirm to go on with it"
+    return f"{count:,} requests are left: confirm to go on with them"
 
 
 def _fleet_url(pool: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html.parser import HTMLParser
 from typing import Any
 
 from django.contrib.admin.models import LogEntry
@@ -49,3 +50,41 @@ def last_entry() -> LogEntry:
 def text_of(client: Client, address: str) -> str:
     """What a page says, without its line breaks."""
     return " ".join(client.get(address).content.decode().split())
+
+
+def shown_in(page: Any) -> dict[str, str]:
+    """What the form of a page sends back as it is."""
+    return _Filled.of(page)
+
+
+def press(client: Client, address: str, **typed: str) -> Any:
+    """Open a page and press its button: what a browser would send, with what is typed."""
+    return client.post(address, shown_in(client.get(address)) | typed, follow=True)
+
+
+class _Filled(HTMLParser):
+    """The fields of the form that acts: a select without a selected option sends its first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside = False
+        self.select = ""
+        self.values: dict[str, str] = {}
+
+    @classmethod
+    def of(cls, page: Any) -> dict[str, str]:
+        filled = cls()
+        filled.feed(page.content.decode())
+        return filled.values
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        name, value = given.get("name") or "", given.get("value") or ""
+        if tag == "form":
+            self.inside = given.get("class") == "rt-form"
+        elif self.inside and tag == "input" and name:
+            self.values[name] = value
+        elif self.inside and tag == "select":
+            self.select = name
+        elif self.inside and tag == "option" and ("selected" in given or self.select not in self.values):
+            self.values[self.select] = value

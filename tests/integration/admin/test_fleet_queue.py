@@ -15,7 +15,7 @@ from routines_app.admin.fleet_verbs import QUEUE_VERBS
 from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.ledger import clock
 from tests.browser.scenes import make_routine, make_run
-from tests.integration.admin.pages import last_entry, text_of, told
+from tests.integration.admin.pages import last_entry, press, text_of, told
 from tests.integration.conftest import Login
 
 FLEET = "admin:routines_fleet"
@@ -94,6 +94,18 @@ def test_a_long_queue_is_cut(operator: Client, busy: Pool, monkeypatch: pytest.M
     assert "and 6 more" in page.content.decode()
 
 
+def test_what_was_not_read_is_not_called_automatic(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind more overrides than are read nobody knows what the others are."""
+    monkeypatch.setattr(fleet_queue, "READ", 2)
+    for number in range(5):
+        waiting(make_routine(f"many-{number}"), trigger="manual", requested_at=clock.now())
+    page = operator.get(reverse(FLEET))
+    assert (page.context["overrides"].more, page.context["automatic"].more, page.context["unread"]) == (0, 0, 3)
+    text = page.content.decode()
+    assert "3 more wait, asked for by hand or not." in text
+    assert "Nothing else waits." not in text
+
+
 def test_a_viewer_sees_the_queue_without_its_buttons(viewer: Client, busy: Pool) -> None:
     """And cannot press them by their addresses."""
     page = text_of(viewer, reverse(FLEET))
@@ -121,19 +133,19 @@ def test_overrides_are_cleared_after_a_confirmation(operator: Client, busy: Pool
     assert "&lt;i&gt;ada&lt;/i&gt;" in asking
     assert "waits now" not in text_of(operator, verb_page("clear-overrides") + "?pool=other")
     assert RoutineRun.objects.filter(status="CANCELLED").count() == 0
-    response = operator.post(verb_page("clear-overrides"), {"pool": busy.name, "reason": "a mistake"}, follow=True)
+    response = press(operator, verb_page("clear-overrides") + "?pool=db+%3C1%3E", reason="a mistake")
     assert told(response) == ["Cancelled 1 waiting request of db <1>."]
     assert response.redirect_chain[-1][0] == f"{reverse(FLEET)}?pool=db+%3C1%3E"
     assert [run.routine.name for run in RoutineRun.objects.filter(status="CANCELLED")] == ["asked"]
     assert last_entry().change_message == "Cancelled 1 waiting request of db <1>. Why: a mistake"
     assert last_entry().object_repr == "db <1>"
-    assert told(operator.post(verb_page("clear-overrides"), follow=True)) == ["Cancelled 0 waiting requests."]
+    assert told(press(operator, verb_page("clear-overrides"))) == ["Cancelled 0 waiting requests."]
 
 
 def test_the_stalest_is_run(operator: Client) -> None:
     """It is named, and the request has its author."""
     make_routine("only", interval_ms=600_000)
-    response = operator.post(verb_page("run-stalest"), {"reason": "drill"}, follow=True)
+    response = press(operator, verb_page("run-stalest"), reason="drill")
     assert told(response) == ["Asked for a run of only, the stalest."]
     assert RoutineRun.objects.values_list("trigger", "requested_by").get() == ("manual", "root")
     assert last_entry().change_message == "Asked for a run of only, the stalest. Why: drill"
@@ -141,18 +153,18 @@ def test_the_stalest_is_run(operator: Client) -> None:
 
 def test_without_a_routine_nothing_is_stalest(operator: Client) -> None:
     """And the page says so."""
-    assert told(operator.post(verb_page("run-stalest"), follow=True)) == ["No routine can be asked for now."]
+    assert told(press(operator, verb_page("run-stalest"))) == ["No routine can be asked for now."]
 
 
 def test_a_refusal_of_a_queue_verb_stands_on_its_page(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At its field where it has one."""
+    """Where it was asked, with what there is to cancel."""
 
     def refuse(*args: Any, **kwargs: Any) -> int:
         raise service.NotFound("pool", "gone", "give a pool that is there")
 
     monkeypatch.setattr(service, "clear_overrides", refuse)
-    page = operator.post(verb_page("clear-overrides"))
+    page = press(operator, verb_page("clear-overrides"))
     assert page.status_code == 422
-    assert page.context["form"].errors["pool"] == ["Give a pool that is there."]
-    assert operator.post(verb_page("clear-overrides"), {"pool": "never"}).status_code == 422
+    assert page.context["form"].non_field_errors() == ["pool: 'gone' is not accepted: give a pool that is there"]
+    assert told(page) == []
     assert operator.get(verb_page("nothing")).status_code == 404

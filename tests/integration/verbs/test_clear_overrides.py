@@ -95,11 +95,39 @@ def test_many_are_taken_away_batch_by_batch(
     with django_assert_max_num_queries(14):
         assert service.clear_overrides() == 12
     RoutineRun.objects.update(status=RunStatus.PENDING, completed_at=None)
-    monkeypatch.setattr(module, "CANCELLED_AT_ONCE", 5)
-    assert service.clear_overrides() == 12
+    monkeypatch.setattr(module, "CANCELLED_AT_ONCE", 2)
+    monkeypatch.setattr(module, "READ_AT_ONCE", 4)
+    so_far: list[int] = []
+    assert service.clear_overrides(progress=so_far.append) == 12
+    assert so_far == [2, 4, 6, 8, 10, 12]
 
 
 def test_what_is_asked_for_meanwhile_is_not_meant(make: Make) -> None:
     """Whoever presses the button has seen what was there."""
     waiting_run(make(), 1, **ASKED | {"requested_at": MONDAY + timedelta(seconds=1)})
     assert service.clear_overrides() == 0
+
+
+def test_what_would_be_cancelled_can_be_looked_at_first(make: Make) -> None:
+    """In the order of the requests, and no more of them than wanted."""
+    pool = service.create_pool("db", max_concurrent=1)
+    routine = make("report", pool=pool)
+    asked = [MONDAY - timedelta(seconds=number) for number in (1, 3, 2)]
+    for number, at in enumerate(asked):
+        waiting_run(routine, number, pool=pool, **ASKED | {"requested_at": at, "requested_by": "ann"})
+    waiting_run(make("other"), 9, **ASKED)
+    found = service.requests_to_clear("db", limit=2)
+    assert found.count == 3
+    assert [(each.name, each.requested_at, each.requested_by) for each in found.first] == [
+        ("report", asked[1], "ann"),
+        ("report", asked[2], "ann"),
+    ]
+    assert service.requests_to_clear(until=asked[2]).count == 2
+    with pytest.raises(service.NotFound):
+        service.requests_to_clear("none")
+
+
+def test_a_time_to_come_spares_nothing_less(make: Make) -> None:
+    """What is asked for later than now is never meant."""
+    waiting_run(make(), 1, **ASKED | {"requested_at": MONDAY + timedelta(seconds=1)})
+    assert service.clear_overrides(until=MONDAY + timedelta(hours=1)) == 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 from django.test import Client
@@ -22,7 +23,7 @@ from routines_app.coordination import leases
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState, RunLog
 from routines_app.protocol.ledger import clock
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
-from tests.integration.admin.pages import list_url, verb_url
+from tests.integration.admin.pages import list_url, shown_in, verb_url
 
 MOST = 15 if connection.vendor != "mysql" else 18  # which locks rows by their ids before it compares them
 # A transaction, its limits, and the clock, which is read now and then: they ask nothing of any table.
@@ -121,13 +122,16 @@ def test_the_verbs_of_the_queue_ask_at_most_fifteen_questions(operator: Client, 
     now = clock.now()
     for routine in Routine.objects.filter(parent=broad):
         make_run(routine, at=now, trigger="manual", requested_at=now, requested_by="x", pool=broad.pool)
-    address = reverse("admin:routines_fleet_verb", args=[verb])
+    make_routine("idle", pool=broad.pool)
+    address = reverse("admin:routines_fleet_verb", args=[verb]) + "?pool=broad"
     asks_few(lambda: operator.get(address), {200})
+    shown = shown_in(operator.get(address))
     ContentType.objects.get_for_model(Pool)  # remembered after the first time
     with CaptureQueriesContext(connection) as captured:
-        assert operator.post(address, {"pool": "broad"}).status_code == 302
+        assert operator.post(address, shown).status_code == 302
     asked = questions(captured)
     assert len(asked) <= MOST, "\n".join(sql[:120] for sql in asked)
+    assert LogEntry.objects.exists()  # it was done
 
 
 @pytest.mark.parametrize(
