@@ -21,7 +21,7 @@ from routines_app.protocol.ledger.database import fast_rows, ledger_alias
 from routines_app.protocol.ledger.locks import lock_runs, update_locked
 from routines_app.protocol.plan.held import HELD_BY_STATUS
 
-READ_PER_KIND = 20  # of one routine: a backlog of thousands decides nothing that its newest rows do not
+READ_PER_KIND = 20  # at each end of a routine's line: what a backlog of thousands decides, these do
 
 _LET_THROUGH = Q(admitted_at__isnull=False) | Q(dispatched_at__isnull=False)
 _ALL = Q()
@@ -35,12 +35,13 @@ IN_THE_WAY = Q(status=RunStatus.RUNNING) | Q(status=RunStatus.PENDING) & (_LET_T
 def active_runs(routine_ids: Collection[int], only: Q = _ALL) -> dict[int, list[ActiveRun]]:
     """The active runs of these routines, in one statement. Call it with the routines' states locked.
 
-    Of each kind (running, sent, held back, waiting; by what asked for it) the newest of a routine are enough.
+    Of each kind (running, sent, held back, waiting; by what asked for it) the newest of a routine are enough, and the
+    first in line, behind whom all the others are.
     """
     found: dict[int, list[ActiveRun]] = defaultdict(list)
     if not routine_ids:
         return found
-    for row in _newest_of_each_kind(routine_ids, only):
+    for row in _both_ends_of_each_kind(routine_ids, only):
         run_id, routine_id, status, sent, held, stop_requested_at, reason, trigger, scheduled_for = row
         is_unsent = status == RunStatus.PENDING and not sent
         found[routine_id].append(
@@ -58,16 +59,17 @@ def active_runs(routine_ids: Collection[int], only: Q = _ALL) -> dict[int, list[
     return found
 
 
-def _newest_of_each_kind(routine_ids: Collection[int], only: Q) -> Iterable[tuple[Any, ...]]:
+def _both_ends_of_each_kind(routine_ids: Collection[int], only: Q) -> Iterable[tuple[Any, ...]]:
     active = RoutineRun.objects.using(ledger_alias()).filter(
         only, AnyOf("routine_id", routine_ids), status__in=sorted(ACTIVE)
     )
     kind = [F("routine_id"), F("status"), F("sent"), F("held"), F("trigger")]
-    place = Window(RowNumber(), partition_by=kind, order_by=F("id").desc())
+    newest = Window(RowNumber(), partition_by=kind, order_by=F("id").desc())
+    first = Window(RowNumber(), partition_by=kind, order_by=[F("scheduled_for"), F("id")])  # `core/line.Place`
     kinds = active.annotate(sent=_is(_LET_THROUGH | _IN_POOL_QUEUE), held=_is(HELD_BY_STATUS))
-    newest = kinds.annotate(place=place).filter(place__lte=READ_PER_KIND).order_by("id")
+    ends = kinds.annotate(newest=newest, first=first).filter(Q(newest__lte=READ_PER_KIND) | Q(first__lte=READ_PER_KIND))
     columns = ("id", "routine_id", "status", "sent", "held", "stop_requested_at", "reason", "trigger", "scheduled_for")
-    return fast_rows(newest.values_list(*columns))
+    return fast_rows(ends.order_by("id").values_list(*columns))
 
 
 def _is(condition: Q) -> Case:

@@ -25,14 +25,13 @@ def waiting(routine: Routine, count: int, now: datetime, **values: object) -> li
     return RoutineRun.objects.bulk_create(
         RoutineRun(
             routine=routine,
-            trigger="backfill",
             task=TASK,
             pool=routine.pool,
             scheduled_for=now - (count - at) * SECOND,
             eligible_at=now,
             publish_after=now,
             idempotency_key=f"waiting:{at}",
-            **values,
+            **{"trigger": "backfill"} | values,
         )
         for at in range(count)
     )
@@ -115,14 +114,27 @@ def test_a_backlog_is_not_read_as_a_whole():
     """Of each kind a few rows tell everything."""
     now = clock.now()
     routine = exclusive()
-    waiting(routine, 2 * READ_PER_KIND, now)
+    waiting(routine, 5 * READ_PER_KIND, now)
     first = RoutineRun.objects.order_by("id").first()
     start(first, now)
 
     found = active_runs([routine.pk])[routine.pk]
 
-    assert len(found) == READ_PER_KIND + 1
+    assert len(found) == 2 * READ_PER_KIND + 1
     assert [run.id for run in found if run.running] == [first.pk]
+
+
+@pytest.mark.parametrize("behind", [5, 3 * READ_PER_KIND])
+@pytest.mark.parametrize("trigger", ["manual", "backfill"])
+def test_nobody_goes_before_the_first_in_line(behind: int, trigger: str):
+    """A worker has just handed it back (`lease_held`), so it is tried again in a second; the others wait that long."""
+    now = clock.now()
+    runs = waiting(exclusive("QUEUE"), 1 + behind, now, trigger=trigger)
+    soon = now + SECOND
+    RoutineRun.objects.filter(pk=runs[0].pk).update(eligible_at=soon, publish_after=soon, reason="lease_held")
+
+    assert dispatch_waiting(now) == []
+    assert [message.run_id for message in dispatch_waiting(soon)] == [str(runs[0].pk)]
 
 
 def test_of_a_replace_backlog_the_newest_run_goes():
