@@ -45,6 +45,8 @@ class ActiveRun:
     running: bool
     sent: bool = False
     """It is PENDING and was let through: it is on its way to a worker, or queues for room in its pool."""
+    queues: bool = False
+    """Of what is `sent`: it only queues for room, and nothing of it has begun."""
     waits: bool = False
     """It is held behind another run of the routine (`overlap`)."""
     held: bool = False
@@ -100,7 +102,17 @@ class Supersede:
     then: Publish | Hold
 
 
-Decision = Publish | Hold | Skip | Cancel | Replace | Supersede
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overtake:
+    """Go before these, which leave their pool's queue and wait in line again; then do that with the candidate."""
+
+    back: tuple[UUID, ...]
+    superseded: tuple[UUID, ...]
+    """Slots among them that end as SKIPPED, because a newer one waits and stands for them."""
+    then: Publish | Hold
+
+
+Decision = Publish | Hold | Skip | Cancel | Replace | Supersede | Overtake
 
 
 class Standing(NamedTuple):
@@ -147,19 +159,39 @@ def _judge_fresh(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> 
         case ConcurrencyPolicy.REPLACE:
             return _take_their_place(run, active, now)
         case ConcurrencyPolicy.QUEUE:
-            return _join_line(run, active, now)
+            return _join_line(run, active, now) if run.place.is_slot else _ask_in_line(run, active, now)
         case _:
             assert_never(run.policy)
 
 
 def _join_line(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Decision:
     """A new slot stands for the one that waits, and waits in its stead, or goes if that was all there was."""
-    passed = tuple(other.id for other in active if other.waits and other.place.is_slot) if run.place.is_slot else ()
+    passed = tuple(other.id for other in active if other.waits and other.place.is_slot)
     if _is_behind(run, [other for other in active if other.id not in passed]):
         then: Publish | Hold = Hold(Reason.OVERLAP)
     else:
         then = _wait_for_time(run, now) or _go(run)
     return Supersede(passed, then) if passed else then
+
+
+def _ask_in_line(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Decision:
+    """A request goes before what it finds in the queue of a pool and whose turn comes later."""
+    overtaken = [other for other in active if other.queues and other.place.turn > run.place.turn]
+    if _is_behind(run, [other for other in active if other not in overtaken]):
+        return Hold(Reason.OVERLAP)
+    then = _wait_for_time(run, now) or _go(run)
+    if not overtaken:
+        return then
+    waiting = [other.place for other in active if other in overtaken or _is_unsent_slot(other)]
+    return Overtake(
+        back=tuple(other.id for other in overtaken),
+        superseded=tuple(other.id for other in overtaken if _has_newer_slot(other.place, waiting)),
+        then=then,
+    )
+
+
+def _has_newer_slot(place: Place, waiting: Sequence[Place]) -> bool:
+    return place.is_slot and any(other.is_slot and other > place for other in waiting)
 
 
 def _take_their_place(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Replace | None:

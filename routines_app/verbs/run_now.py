@@ -18,16 +18,29 @@ from django.db.models import Q
 
 from routines_app.conf import get_settings
 from routines_app.coordination.broker_address import CONFIGURE, NO_BROKER, has_broker
-from routines_app.core.admission import Cancel, Candidate, Hold, Publish, Replace, Skip, Supersede, admit, standing
+from routines_app.core.admission import (
+    Cancel,
+    Candidate,
+    Hold,
+    Overtake,
+    Publish,
+    Replace,
+    Skip,
+    Supersede,
+    admit,
+    standing,
+)
 from routines_app.core.errors import NotAllowed
 from routines_app.core.holding import held_as
 from routines_app.core.keys import manual_key, unkeyed_key, unkeyed_prefix
 from routines_app.core.line import place_of
-from routines_app.core.words import ConcurrencyPolicy, RunStatus, RunTrigger
+from routines_app.core.words import ConcurrencyPolicy, Reason, RunStatus, RunTrigger
 from routines_app.masks import holds_secret
 from routines_app.models import ChangeKind, Routine, RoutineRun, ScheduleChange
+from routines_app.protocol.end.line import step_back
 from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
+from routines_app.protocol.end.unstarted import supersede_pending
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.default_pool import pool_of
 from routines_app.protocol.publish import outbox
@@ -211,8 +224,18 @@ def _admit(routine: Routine, run: RoutineRun, now: datetime) -> None:
             _stand(run, then, now)
         case Publish() | Hold() as decided:
             _stand(run, decided, now)
+        case Overtake() as overtake:
+            _stand(run, _overtake(overtake, now), now)
         case Supersede():
             raise AssertionError("only a slot stands for older slots")
+
+
+def _overtake(decided: Overtake, now: datetime) -> Publish | Hold:
+    """Under the state's lock; one that its pool lets through before it is locked is not overtaken but waited for."""
+    if not step_back(decided.back, now):
+        return Hold(Reason.OVERLAP)
+    supersede_pending(decided.superseded, now)
+    return decided.then
 
 
 def _stand(run: RoutineRun, decided: Publish | Hold, now: datetime) -> None:

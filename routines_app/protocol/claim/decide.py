@@ -15,6 +15,7 @@ from routines_app.core.admission import (
     Cancel,
     Candidate,
     Hold,
+    Overtake,
     Publish,
     Replace,
     Skip,
@@ -200,6 +201,8 @@ class _Admission:
                 run = self._standing(run, then)
             case Publish() | Hold() as decided:
                 run = self._standing(run, decided)
+            case Overtake():
+                raise AssertionError("only a request goes before others")
         if is_exclusive(self._row.concurrency_policy):
             waits = run.reason == Reason.OVERLAP
             self._active.append(ActiveRun(id=run.id, place=_place_of(run), running=False, waits=waits))

@@ -1,5 +1,7 @@
 """QUEUE's line moves on: when a chain has ended, the first of what waits behind it is looked at at once.
 
+It moves back for a request: what only queues for room in its pool has not begun, and lets that one go first.
+
 Claim, run-now and judging write who waits under the state's lock, and an end takes that lock too: so whoever was put
 behind a run is seen by the end of that run. Should the end die before it comes here, the look that every waiting run
 gets anyway (`admission.LOOK_AGAIN`) finds the line free.
@@ -16,12 +18,13 @@ from django.db.models import Case, F, QuerySet, Value, When, Window
 from django.db.models.functions import RowNumber
 
 from routines_app.coordination import wakeups
+from routines_app.core.admission import LOOK_AGAIN
 from routines_app.core.line import FIRST, LAST
 from routines_app.core.words import ConcurrencyPolicy, Reason, RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
-from routines_app.protocol.ledger.locks import update_if
+from routines_app.protocol.ledger.locks import lock_runs, update_if, update_locked
 from routines_app.protocol.plan.held import HELD_BY_STATUS
 
 _TURN = Case(*(When(trigger=trigger, then=Value(turn)) for trigger, turn in FIRST.items()), default=Value(LAST))
@@ -40,6 +43,20 @@ def let_next_go(routine_ids: Collection[int], now: datetime) -> int:
     if woken:
         on_commit(wakeups.wake_beats)
     return woken
+
+
+def step_back(run_ids: Collection[UUID], now: datetime) -> bool:
+    """Take runs out of their pool's queue and put them back in line. The state is locked.
+
+    The pool is not: whoever fills it may let one of them through at this moment. Then all stay as they are: False.
+    """
+    queue = RoutineRun.objects.using(ledger_alias()).filter(
+        status=RunStatus.PENDING, admitted_at=None, dispatched_at=None, publish_after=None
+    )
+    if len(lock_runs(queue, run_ids)) < len(run_ids):
+        return False
+    update_locked(run_ids, reason=Reason.OVERLAP, publish_after=now + LOOK_AGAIN)
+    return True
 
 
 def first_of_each(runs: QuerySet[RoutineRun], routine_ids: Collection[int]) -> list[UUID]:

@@ -42,7 +42,7 @@ def active_runs(routine_ids: Collection[int], only: Q = _ALL) -> dict[int, list[
     if not routine_ids:
         return found
     for row in _both_ends_of_each_kind(routine_ids, only):
-        run_id, routine_id, status, sent, held, stop_requested_at, reason, trigger, scheduled_for = row
+        run_id, routine_id, status, sent, queues, held, stop_requested_at, reason, trigger, scheduled_for = row
         is_unsent = status == RunStatus.PENDING and not sent
         found[routine_id].append(
             ActiveRun(
@@ -50,6 +50,7 @@ def active_runs(routine_ids: Collection[int], only: Q = _ALL) -> dict[int, list[
                 place=place_of(trigger, scheduled_for, run_id),
                 running=status == RunStatus.RUNNING,
                 sent=status == RunStatus.PENDING and bool(sent),
+                queues=status == RunStatus.PENDING and bool(queues),
                 waits=is_unsent and reason == Reason.OVERLAP,
                 held=is_unsent and bool(held),
                 stop_requested_at=stop_requested_at,
@@ -63,13 +64,15 @@ def _both_ends_of_each_kind(routine_ids: Collection[int], only: Q) -> Iterable[t
     active = RoutineRun.objects.using(ledger_alias()).filter(
         only, AnyOf("routine_id", routine_ids), status__in=sorted(ACTIVE)
     )
-    kind = [F("routine_id"), F("status"), F("sent"), F("held"), F("trigger")]
+    kind = [F("routine_id"), F("status"), F("sent"), F("queues"), F("held"), F("trigger")]
     newest = Window(RowNumber(), partition_by=kind, order_by=F("id").desc())
     first = Window(RowNumber(), partition_by=kind, order_by=[F("scheduled_for"), F("id")])  # `core/line.Place`
-    kinds = active.annotate(sent=_is(_LET_THROUGH | _IN_POOL_QUEUE), held=_is(HELD_BY_STATUS))
+    kinds = active.annotate(
+        sent=_is(_LET_THROUGH | _IN_POOL_QUEUE), queues=_is(~_LET_THROUGH & _IN_POOL_QUEUE), held=_is(HELD_BY_STATUS)
+    )
     ends = kinds.annotate(newest=newest, first=first).filter(Q(newest__lte=READ_PER_KIND) | Q(first__lte=READ_PER_KIND))
-    columns = ("id", "routine_id", "status", "sent", "held", "stop_requested_at", "reason", "trigger", "scheduled_for")
-    return fast_rows(ends.order_by("id").values_list(*columns))
+    columns = ("id", "routine_id", "status", "sent", "queues", "held", "stop_requested_at")
+    return fast_rows(ends.order_by("id").values_list(*columns, "reason", "trigger", "scheduled_for"))
 
 
 def _is(condition: Q) -> Case:

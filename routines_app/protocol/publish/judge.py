@@ -22,6 +22,7 @@ from routines_app.core.admission import (
     Candidate,
     Decision,
     Hold,
+    Overtake,
     Publish,
     Replace,
     Skip,
@@ -167,8 +168,8 @@ class Verdicts:
                 self._stand(row, then)
             case Skip(reason):
                 self._skip(row, reason)
-            case Supersede():
-                raise AssertionError("only a run that is being created stands for others")
+            case Supersede() | Overtake():
+                raise AssertionError("only a run that is being created stands for others, or goes before them")
         return decision
 
     def _others_of(self, row: WaitingRow) -> list[ActiveRun]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from datetime import datetime
 
 from routines_app.core import lease_plan
-from routines_app.core.admission import Cancel, Decision, Hold, Publish, Replace, Skip, Supersede
+from routines_app.core.admission import Cancel, Decision, Hold, Overtake, Publish, Replace, Skip, Supersede
 from routines_app.core.lease_plan import Verdict
 from routines_app.core.room import share_room
 from routines_app.core.words import Reason
@@ -46,8 +46,8 @@ def _apply(picture: Picture, candidate: Candidate, decision: Decision) -> None:
             picture.end(candidate.routine_id, [*cancel, *force])
             _apply(picture, candidate, then)
             candidate.replace_others(len({*stop, *cancel, *force}))
-        case Supersede():
-            raise AssertionError("only a run that is being created stands for others")
+        case Supersede() | Overtake():
+            raise AssertionError("only a run that is being created stands for others, or goes before them")
 
 
 def fill_pools(picture: Picture, *, depth_weight: float) -> None:

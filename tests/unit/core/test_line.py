@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from routines_app.core.admission import ActiveRun, Candidate, Hold, Publish, Skip, Supersede, admit
+from routines_app.core.admission import ActiveRun, Candidate, Hold, Overtake, Publish, Skip, Supersede, admit
 from routines_app.core.line import SLOTS, place_of
 from routines_app.core.words import ConcurrencyPolicy, Reason, RunTrigger
 
@@ -44,11 +44,20 @@ def other(
     slot: datetime = BEFORE,
     running: bool = False,
     sent: bool = False,
+    queues: bool = False,
     waits: bool = False,
     held: bool = False,
 ) -> ActiveRun:
     place = place_of(trigger, slot, UUID(int=number))
-    return ActiveRun(id=UUID(int=number), place=place, running=running, sent=sent, waits=waits, held=held)
+    return ActiveRun(
+        id=UUID(int=number),
+        place=place,
+        running=running,
+        sent=sent or queues,
+        queues=queues,
+        waits=waits,
+        held=held,
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,6 +105,33 @@ def test_a_manual_request_waits_and_stands_for_nobody() -> None:
     assert admit(candidate(MANUAL), [other(running=True), slot], NOW) == WAIT
     assert admit(candidate(MANUAL), [slot], NOW) == Publish()
     assert admit(candidate(MANUAL), [other(MANUAL, 7, waits=True)], NOW) == WAIT
+
+
+def test_a_manual_request_overtakes_what_only_queues_for_room() -> None:
+    """Nothing of it has begun; later, when the request waits already, who was let into the queue stays before it."""
+    slot = other(number=7, queues=True)
+    goes = Overtake(back=(slot.id,), superseded=(), then=Hold(Reason.CEILING))
+    assert admit(candidate(MANUAL, pooled=True), [slot], NOW) == goes
+    assert admit(candidate(MANUAL, pooled=True), [slot, other(running=True)], NOW) == WAIT
+    assert admit(candidate(MANUAL, pooled=True), [other(RETRY, queues=True)], NOW) == WAIT
+    assert admit(candidate(MANUAL, pooled=True), [other(MANUAL, queues=True)], NOW) == WAIT
+    assert admit(candidate(MANUAL, pooled=True, fresh=False), [slot], NOW) == WAIT
+    assert admit(candidate(pooled=True), [slot], NOW) == WAIT
+
+
+def test_of_the_slots_that_a_request_overtakes_the_newest_waits() -> None:
+    """Or there would be several; a backfill stands for nobody, and nobody for it."""
+    old, new, filled = (
+        other(number=7, queues=True),
+        other(number=8, slot=NOW, queues=True),
+        other(BACKFILL, 9, queues=True),
+    )
+    decided = admit(candidate(MANUAL), [old, new, filled], NOW)
+    assert decided == Overtake(back=(old.id, new.id, filled.id), superseded=(old.id,), then=Publish())
+    decided = admit(candidate(MANUAL), [old, other(number=5, slot=NOW, waits=True)], NOW)
+    assert decided == Overtake(back=(old.id,), superseded=(old.id,), then=Publish())
+    decided = admit(candidate(MANUAL), [filled, other(number=5, slot=LATER, waits=True)], NOW)
+    assert decided == Overtake(back=(filled.id,), superseded=(), then=Publish())
 
 
 def test_the_line_goes_retry_then_manual_then_by_time() -> None:
