@@ -14,6 +14,7 @@ from django.db import IntegrityError, transaction
 from routines_app.core.errors import StaleVersion
 from routines_app.core.words import TRIGGER_FIELDS, Reason, TriggerKind
 from routines_app.models import ChangeKind, Routine, RoutineState
+from routines_app.protocol.end.line import look_at_all
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.leaving import change_plan
 from routines_app.verbs import family
@@ -99,6 +100,8 @@ def _write(edit: Edit, changes: dict[str, Any]) -> None:
     else:
         change_plan(routine, edit.state, edit.now, Reason.SUPERSEDED, lambda: _set_schedule(edit, changes))
         edit.save_state()
+    if "concurrency_policy" in changes:
+        look_at_all(routine.pk, edit.now)
     edit.record(ChangeKind.UPDATED, before=before, after=changes)
     if not set(TRIGGER_FIELDS).isdisjoint(changes):
         tell_second_opinion(routine, edit.now)

@@ -24,7 +24,7 @@ from routines_app.core.words import ConcurrencyPolicy, Reason, RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
-from routines_app.protocol.ledger.locks import lock_runs, update_if, update_locked
+from routines_app.protocol.ledger.locks import lock_runs, update_if, update_in_order, update_locked
 from routines_app.protocol.plan.held import HELD_BY_STATUS
 
 _TURN = Case(*(When(trigger=trigger, then=Value(turn)) for trigger, turn in FIRST.items()), default=Value(LAST))
@@ -43,6 +43,14 @@ def let_next_go(routine_ids: Collection[int], now: datetime) -> int:
     if woken:
         on_commit(wakeups.wake_beats)
     return woken
+
+
+def look_at_all(routine_id: int, now: datetime) -> int:
+    """Have everything judged now that waits for others of the routine: by its new policy it may not have to.
+
+    The state is locked, and the caller wakes the beats.
+    """
+    return update_in_order(_in_line().filter(routine_id=routine_id), publish_after=now)
 
 
 def step_back(run_ids: Collection[UUID], now: datetime) -> bool:

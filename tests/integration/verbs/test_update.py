@@ -12,7 +12,10 @@ from routines_app import service
 from routines_app.core.words import Reason, RunStatus, Source, TriggerKind
 from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState, ScheduleChange
 from routines_app.protocol.plan.planning import fingerprint_of
+from routines_app.protocol.publish.judge import LOOK_LATER
+from routines_app.protocol.publish.waiting import dispatch_waiting
 from tests.integration.conftest import MONDAY, Time
+from tests.integration.verbs.rows import running_run, waiting_run
 
 Make = Callable[..., Routine]
 
@@ -182,3 +185,26 @@ def test_an_edit_that_leaves_an_older_name_alone_is_accepted(make: Make) -> None
     for field, value in {"name": "3", "group": "e\u200bf", "tags": ["g", "c\u202ed"]}.items():
         with pytest.raises(service.InvalidValue, match=f"^{field}: "):
             service.update_routine("2", **{field: value})
+
+
+@pytest.mark.parametrize("before", ["QUEUE", "FORBID"])
+def test_an_edit_to_allow_lets_all_go_that_waited_for_others(make: Make, time: Time, before: str) -> None:
+    """At the next look, and not when each would have been looked at behind the others."""
+    routine = make(concurrency_policy=before, every="10m")
+    running_run(routine, 1, running_key=routine.pk)
+    waits = {"admitted_at": None, "publish_after": MONDAY, "trigger": "backfill"}
+    line = {str(waiting_run(routine, number, **waits).pk) for number in range(2, 6)}
+    assert dispatch_waiting(MONDAY) == []
+    assert RoutineRun.objects.filter(publish_after=MONDAY + LOOK_LATER).count() == len(line) - 1
+    service.update_routine(routine.pk, concurrency_policy="ALLOW")
+    assert {message.run_id for message in dispatch_waiting(time.pass_by(seconds=1))} == line
+
+
+def test_another_edit_does_not_look_at_the_line(make: Make) -> None:
+    """Who waits behind others there is looked at in its turn."""
+    routine = make(concurrency_policy="QUEUE", every="10m")
+    later = MONDAY + LOOK_LATER
+    run = waiting_run(routine, 1, admitted_at=None, publish_after=later, reason="overlap")
+    service.update_routine(routine.pk, description="new")
+    run.refresh_from_db()
+    assert run.publish_after == later
