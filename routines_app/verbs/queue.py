@@ -8,17 +8,19 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
-from django.db.models.functions import Substr
+from django.db.models import Case, F, IntegerField, Q, QuerySet, Value, When, Window
+from django.db.models.functions import RowNumber, Substr
 
 from routines_app.core.room import PoolUsage
-from routines_app.core.words import Priority, Reason, RunStatus
+from routines_app.core.words import ConcurrencyPolicy, Priority, Reason, RunStatus
 from routines_app.models import Pool, RoutineRun
+from routines_app.protocol.end.line import IN_TURN
 from routines_app.protocol.end.overlap import IN_THE_WAY
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.moments import readable
+from routines_app.protocol.plan.held import HELD_BY_STATUS
 from routines_app.protocol.publish.pools import waits_for_room
 from routines_app.protocol.publish.ranked import in_rank_order
 from routines_app.verbs.checking.lookup import find_pool
@@ -28,7 +30,6 @@ from routines_app.verbs.waits_for import BEHIND, Blocker, Waiter, reason_of, why
 
 LIMIT = Integer(least=1, most=10_000)
 LONGEST_ERROR = 500  # of why a run could not be sent
-MOST_BLOCKERS = 1_000  # read at once
 TIMES = (
     "requested_at",
     "scheduled_for",
@@ -39,9 +40,6 @@ TIMES = (
     "routine__paused_until",
     "routine__state__last_success_at",
 )
-
-
-_BANDS = frozenset(Priority)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -197,9 +195,10 @@ def _explained(rows: Sequence[_Row], counts: Mapping[int | None, PoolCounts], no
     blockers = _blockers({row.routine_id for row, reason in pairs if reason in BEHIND})
     queued = []
     for position, (row, waiter, reason) in enumerate(zip(rows, waiters, reasons, strict=True), start=1):
-        others = (blocker for blocker in blockers.get(row.routine_id, []) if blocker.run_id != row.id)
-        sentence = why(waiter, next(others, None), now)
-        queued.append(_queued(row, position, reason, sentence, now))
+        blocker = blockers.get(row.routine_id)
+        if blocker and (blocker.run_id == row.id or (blocker.in_line and reason is not Reason.OVERLAP)):
+            blocker = None  # it is the first itself, or waits for one that was sent
+        queued.append(_queued(row, position, reason, why(waiter, blocker, now), now))
     return queued
 
 
@@ -226,20 +225,26 @@ def _waiter(row: _Row, counts: Mapping[int | None, PoolCounts]) -> Waiter:
     )
 
 
-def _blockers(routine_ids: Collection[int]) -> dict[int, list[Blocker]]:
-    """Who may be in the way, what runs first; of many, the oldest are enough."""
-    found: dict[int, list[Blocker]] = {}
+_IN_LINE = Q(status=RunStatus.PENDING, routine__concurrency_policy=ConcurrencyPolicy.QUEUE) & ~HELD_BY_STATUS
+_WHICH_WAY = Case(When(status=RunStatus.RUNNING, then=0), When(IN_THE_WAY, then=1), default=2)
+
+
+def _blockers(routine_ids: Collection[int]) -> dict[int, Blocker]:
+    """Of each routine the run for which others wait: what runs, else what was sent, else (QUEUE) the first in line."""
     if not routine_ids:
-        return found
-    active = RoutineRun.objects.using(ledger_alias()).filter(
-        IN_THE_WAY, AnyOf("routine_id", routine_ids), readable("started_at", "stop_requested_at")
+        return {}
+    ahead = RoutineRun.objects.using(ledger_alias()).filter(
+        IN_THE_WAY | _IN_LINE, AnyOf("routine_id", routine_ids), readable("started_at", "stop_requested_at")
     )
-    columns = ("routine_id", "id", "status", "started_at", "stop_requested_at")
-    first = active.order_by("-status", "id").values_list(*columns)[:MOST_BLOCKERS]  # RUNNING sorts behind PENDING
-    for routine_id, run_id, status, since, asked in first:
-        blocker = Blocker(run_id=run_id, status=status, since=since, stop_requested=asked is not None)
-        found.setdefault(routine_id, []).append(blocker)
-    return found
+    place = Window(RowNumber(), partition_by=F("routine_id"), order_by=[F("way"), *IN_TURN])
+    first = ahead.annotate(way=_WHICH_WAY).annotate(place=place).filter(place=1).order_by("routine_id")
+    columns = ("routine_id", "id", "status", "started_at", "stop_requested_at", "way")
+    return {
+        routine_id: Blocker(
+            run_id=run_id, status=status, since=since, stop_requested=asked is not None, in_line=way == 2
+        )
+        for routine_id, run_id, status, since, asked, way in first.values_list(*columns)
+    }
 
 
 def _queued(row: _Row, position: int, reason: Reason, sentence: str, now: datetime) -> QueuedRun:
@@ -250,7 +255,7 @@ def _queued(row: _Row, position: int, reason: Reason, sentence: str, now: dateti
         name=row.routine__name,
         pool=row.pool__name,
         position=position,
-        band=Priority(row.routine__priority) if row.routine__priority in _BANDS else Priority.LOW,  # as it is ranked
+        band=Priority(row.routine__priority),
         stale_seconds=None if succeeded is None else max(0.0, (now - succeeded).total_seconds()),
         since=row.eligible_at,
         reason=reason,

@@ -23,6 +23,8 @@ class Blocker:
     status: str
     since: datetime | None
     stop_requested: bool
+    in_line: bool
+    """It waits too, and goes first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,6 +126,8 @@ def _room(run: Waiter) -> str:
 def _run(blocker: Blocker | None) -> str:
     if blocker is None:
         return "another run of its routine, which has just ended"
+    if blocker.in_line:
+        return f"run {blocker.run_id}, which is before it in line"
     if blocker.status != RunStatus.RUNNING:
         return f"run {blocker.run_id}, which has not begun"
     asked = " and was asked to stop" if blocker.stop_requested else ""

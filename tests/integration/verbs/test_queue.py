@@ -151,6 +151,45 @@ def test_a_run_that_waits_for_another_names_it(make: Make, time: Time, reason: R
     assert "and was asked to stop" in {run.run_id: run.why for run in service.queue().automatic}[held.pk]
 
 
+def test_a_run_that_is_behind_in_line_names_who_goes_first(make: Make, time: Time) -> None:
+    """QUEUE: a retry that is due in an hour goes before the slot, and waits itself; nothing has just ended."""
+    routine = make(concurrency_policy="QUEUE", every="10m")
+    hour = MONDAY + timedelta(hours=1)
+    waits = {"admitted_at": None, "publish_after": hour, "attempt": 2}
+    retry = waiting_run(routine, 1, trigger="retry", eligible_at=hour, reason="not_yet", **waits)
+    slot = waiting_run(routine, 2, reason="overlap", **waits)
+    back = waiting_run(routine, 3, reason="lease_held", **waits)
+    why = {run.run_id: run.why for run in service.queue().automatic}
+    assert why[slot.pk] == f"behind run {retry.pk}, which is before it in line"
+    assert why[retry.pk] == "attempt 2 is not to begin before 2026-03-02 11:00:30 UTC"
+    assert why[back.pk] == "behind another run of its routine, which has just ended, which holds the routine's lease"
+    service.cancel_run(retry)
+    why = {run.run_id: run.why for run in service.queue().automatic}
+    assert why[slot.pk] == "behind another run of its routine, which has just ended"
+
+
+def test_every_line_is_told_who_is_in_the_way(make: Make, time: Time) -> None:
+    """However many lines there are, and however long the first ones."""
+    first, last = (make(name, concurrency_policy="QUEUE", every="10m") for name in ("first", "last"))
+    ids = iter(range(2_000))
+    for routine, many in ((first, 1_001), (last, 2)):
+        RoutineRun.objects.bulk_create(
+            RoutineRun(
+                routine=routine,
+                task=routine.task,
+                scheduled_for=MONDAY,
+                eligible_at=MONDAY,
+                publish_after=MONDAY,
+                idempotency_key=f"test:{next(ids)}",
+                **{"admitted_at": MONDAY} if at < many - 1 else {"reason": "overlap"},
+            )
+            for at in range(many)
+        )
+    behind = {run.name: run.why for run in service.queue(limit=5_000).automatic if run.reason is Reason.OVERLAP}
+    assert set(behind) == {"first", "last"}
+    assert all("which has not begun" in why for why in behind.values())
+
+
 def test_who_may_go_comes_before_who_is_held(make: Make, time: Time) -> None:
     """What is on its way, what waits for room, what waits for something else; each by rank."""
     pool = service.create_pool("db", max_concurrent=5)
