@@ -98,8 +98,9 @@ def add_routines(parser: CommandParser, *, none_means: str) -> None:
 
 def add_selectors(parser: CommandParser) -> None:
     """Instead of one routine, all that have something in common; `selected` reads them."""
-    for name, what in (("tag", "a tag"), ("group", "a group"), ("queue", "a queue"), ("pool", "a pool")):
+    for name, what in (("tag", "a tag"), ("group", "a group"), ("queue", "a queue")):
         parser.add_argument(f"--{name}", metavar=name.upper(), help=f"all routines of {what}, instead of one")
+    add_pool(parser, "all routines of a pool, by its name, instead of one")
 
 
 def selected(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,10 +109,10 @@ def selected(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in names if options.get(name) is not None}
 
 
-def add_pool(parser: CommandParser) -> None:
-    """The option `pool`: a name, as text, or an id, as a number; None means all."""
+def add_pool(parser: CommandParser, which_one: str = "only this pool, by its name (default: all)") -> None:
+    """The option `pool`: a name, as text, or an id, as a number; None: not given."""
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--pool", help="only this pool, by its name (default: all)")
+    which.add_argument("--pool", metavar="POOL", help=which_one)
     which.add_argument("--pool-id", dest="pool", type=int, metavar="ID", help="the same, by its id")
 
 

@@ -27,6 +27,9 @@ class Command(Subcommand):
         parser.add_argument(
             "--pool", dest="pools", action="append", metavar="POOL", help="with --leases: only this one"
         )
+        parser.add_argument(
+            "--pool-id", dest="pools", action="append", type=int, metavar="ID", help="the same, by its id"
+        )
         add_json(parser)
 
     def handle(self, *, leases: bool, now: str | None, as_json: bool, **options: Any) -> None:

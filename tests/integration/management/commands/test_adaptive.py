@@ -141,6 +141,24 @@ def test_plan_leases_shows_held_runs_and_what_would_be_otherwise(make: Make) -> 
     assert routines("plan", "--leases", "--limit", "1").endswith("there is more: give a higher --limit\n")
 
 
+def test_a_pool_is_also_given_by_its_id(make: Make) -> None:
+    """Wherever it is given by its name, and by one of the two."""
+    service.create_pool("web", max_concurrent=1)
+    pool = service.create_pool("db", max_concurrent=1)
+    asked_for(make("one", every="1h", pool=pool), 1)
+    by_id = ["--pool-id", str(pool.pk)]
+    assert told("hint", "--factor", "5", *by_id) == {"hinted": 1}
+    assert told("clear-hints", *by_id) == {"cleared": 1}
+    assert [each["name"] for each in told("plan", "--leases", *by_id)["decisions"]] == ["one"]
+    assert [each["name"] for each in told("plan", "--leases", *by_id, "--pool", "web")["decisions"]] == ["one"]
+    assert [each["name"] for each in told("queue", *by_id)["overrides"]] == ["one"]
+    with pytest.raises(CommandError, match="not allowed with argument"):
+        routines("clear-hints", "--pool", "web", *by_id)
+    with pytest.raises(CommandError, match="--pool goes with --leases"):
+        routines("plan", *by_id)
+    assert told("clear-overrides", *by_id) == {"cancelled": 1}
+
+
 def test_plan_from_another_moment(make: Make) -> None:
     """Both plans take one."""
     make("hourly", cron="0 * * * *")
