@@ -17,10 +17,22 @@ from routines_app.core.governor import (
     hints_of,
     is_oneshots,
     plan_next,
+    restarts,
     without_hints,
     without_oneshot,
 )
-from routines_app.core.owed import Accounted, Due, Skipped, accounted, one, owed, passed_over, past_the_pace
+from routines_app.core.owed import (
+    Accounted,
+    Due,
+    Skipped,
+    accounted,
+    never_reached,
+    one,
+    owed,
+    pace_ended_at,
+    passed_over,
+    past_the_pace,
+)
 from routines_app.core.triggers import (
     INSTANT,
     CronTrigger,
@@ -53,7 +65,7 @@ def decide_firing(due: Due, now: datetime) -> Firing:
     """Account for what is due at `now`. Call it only when `due.next_slot <= now`."""
     if is_oneshots(due.plan, due.next_slot, due.source, due.last_slot):
         return _fire_oneshot(due, now)
-    due = _on_its_grid(due)
+    due = _on_its_grid(_as_its_own(due))
     accounting = account(owed(due), first=due.next_slot, now=now, rule=due.rule)
     done = accounted(due, accounting, now)
     goes_on = accounting.next_slot is not None and (due.source in BASELINES or accounting.next_slot <= now)
@@ -67,20 +79,39 @@ def decide_firing(due: Due, now: datetime) -> Firing:
             source=Source.CATCHING_UP,
             slot_source=baseline_of(due.plan.trigger),
             clamps_from=_clamps_from(due, done),
+            uses_up_oneshot=_uses_up_oneshot(due, now, done),
             sequential=True,
         )
     return _planned(due, now, done)
 
 
 def decide_claim(due: Due, now: datetime) -> Firing:
-    """The same for a claim. Nobody looks again at a schedule that has ended: what a hint or a clamp goes past of a cron
-    until its end is settled now. Whoever leaves a plan for another must not: slots to come are the new one's."""
-    firing, end_at = decide_firing(due, now), due.plan.end_at
-    if firing.source is not Source.ENDED or end_at is None:
+    """The same for a claim, whose plan is the one that holds. Whoever leaves a plan for another has its own.
+
+    What a hint or a clamp goes past of a cron until the schedule's end is settled by the claim that comes to it. And a
+    pace that restarts counts from now: whoever plans once more must come to the same moment.
+    """
+    firing = decide_firing(due, now)
+    if firing.source is Source.ENDED:
+        passed = never_reached(due.plan, firing.last_slot)
+        last = passed[-1].span.last if passed else firing.last_slot
+    elif not firing.sequential and restarts(without_hints(due.plan, firing.expired), now, firing.last_slot):
+        passed, last = passed_over(due.plan.trigger, firing.last_slot, now), now
+    else:
         return firing
-    passed = passed_over(due.plan.trigger, firing.last_slot, end_at)
-    last = passed[-1].span.last if passed else firing.last_slot
     return replace(firing, skipped=firing.skipped + passed, last_slot=last)
+
+
+def _as_its_own(due: Due) -> Due:
+    """A slot of the trigger's that the lower clamp chose is one like the others: catching up is exempt from clamps.
+
+    What the clamp went past lies before it. Where a pace is hinted, it may be any moment, and the pace's rule holds.
+    """
+    trigger = due.plan.trigger
+    if due.source is not Source.CLAMPED_MIN or pace_ended_at(due.plan) is not None:
+        return due
+    is_own = next_slot(trigger, due.next_slot - INSTANT) == due.next_slot
+    return replace(due, source=baseline_of(trigger)) if is_own else due
 
 
 def _on_its_grid(due: Due) -> Due:
@@ -161,15 +192,19 @@ def _clamps_from(due: Due, done: Accounted) -> datetime | None:
     return max(scheduled, default=None)
 
 
+def _uses_up_oneshot(due: Due, now: datetime, done: Accounted) -> bool:
+    """A fire at or after a one-shot's moment has used it up; one that is over is not used any more."""
+    hinted = due.plan.hint_next_at
+    served = hinted is not None and any(fire.slot >= hinted for fire in done.fire)
+    return served and HintKind.NEXT not in expired_hints(due.plan, now)
+
+
 def _planned(due: Due, now: datetime, done: Accounted) -> Firing:
     """The governor's plan from there on, without the hints that are used up or over.
 
-    A fire at or after a one-shot's moment has used it up. What a hint that is over went past is settled now: without
-    the hint nobody would know that these slots are not owed.
+    What a hint that is over went past is settled now: without it nobody would know that these slots are not owed.
     """
-    hinted, expired = due.plan.hint_next_at, expired_hints(due.plan, now)
-    served = hinted is not None and any(fire.slot >= hinted for fire in done.fire)
-    used_up = served and HintKind.NEXT not in expired
+    expired, used_up = expired_hints(due.plan, now), _uses_up_oneshot(due, now, done)
     done = past_the_pace(due.plan, done, now)
     state = without_hints(due.plan, (*expired, *([HintKind.NEXT] if used_up else [])))
     clamps_from = _clamps_from(due, done)

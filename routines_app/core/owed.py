@@ -5,8 +5,8 @@ From the planned moment on it follows from what chose it:
 * the trigger (a baseline): that slot and those of the trigger after it;
 * a hint about the pace: that moment, and the trigger's slots after the hint's expiry. Other moments that the hint would
   have had were never planned, and the trigger's slots of its life are passed over;
-* the upper clamp: that moment, and the trigger's slots after it (without a hint);
-* the lower clamp: that slot alone;
+* a clamp, without such a hint: that moment, and the trigger's slots after it. Catching up is exempt from clamps: they
+  say which moment is planned, and which fresh slots that are due together fire;
 * a one-shot, also one that the lower clamp has put off: nothing, it is an extra fire. One whose expiry is over is not
   fired any more. On a slot of the cron it stands for that slot: the schedule, and a hinted pace, count on from there.
 
@@ -74,7 +74,7 @@ def owed(due: Due) -> Trigger:
     ended = pace_ended_at(due.plan)
     if ended is not None:
         return replace(trigger, start_at=max(ended + INSTANT, trigger.start_at or ended))
-    return ManualTrigger() if due.source is Source.CLAMPED_MIN else trigger
+    return trigger
 
 
 def accounted(due: Due, accounting: Accounting, now: datetime) -> Accounted:
@@ -83,15 +83,12 @@ def accounted(due: Due, accounting: Accounting, now: datetime) -> Accounted:
     fire, too_close = _far_enough_apart(due.plan, accounting.fire)
     if accounting.skipped is not None:
         skipped += _misfired(due, accounting.skipped, apart=moved)
-    # Of an interval's slots only the one that was announced is expected.
-    is_cron = isinstance(trigger, CronTrigger)
-    skipped += tuple(each for each in too_close if is_cron or each.span.first == due.next_slot)
+    if not isinstance(trigger, CronTrigger):  # of an interval's slots only the one that was announced is expected
+        too_close = [one(due.next_slot) for span in too_close if span.first == due.next_slot]
+    skipped += tuple(Skipped(span=span, reason=Reason.SUPERSEDED) for span in too_close)
     if moved:
         skipped += _behind(due, now)
     last = [due.last_slot, *(each.span.last for each in skipped), *(each.slot for each in accounting.fire)]
-    missed = None if is_cron else _missed_behind_clamp(due, now)
-    if missed is not None:  # without rows; planned one by one, each of them would cost a claim
-        last.append(missed.last)
     return Accounted(fire=fire, skipped=skipped, last_slot=max(last))
 
 
@@ -109,6 +106,12 @@ def passed_over(trigger: Trigger, after: datetime, until: datetime) -> tuple[Ski
     return () if passed is None else (Skipped(span=passed, reason=Reason.SUPERSEDED),)
 
 
+def never_reached(plan: PlanState, last_slot: datetime) -> tuple[Skipped, ...]:
+    """What a hint or a clamp goes past until the schedule's end, where nothing is planned any more: nobody looks again
+    at a schedule that has ended."""
+    return () if plan.end_at is None else passed_over(plan.trigger, last_slot, plan.end_at)
+
+
 def _misfired(due: Due, span: Span, *, apart: bool) -> tuple[Skipped, ...]:
     """One row; but a moment that is none of the trigger's own stands alone."""
     if not apart or span.first != due.next_slot or span.count == 1:
@@ -121,38 +124,31 @@ def _misfired(due: Due, span: Span, *, apart: bool) -> tuple[Skipped, ...]:
 def _behind(due: Due, now: datetime) -> tuple[Skipped, ...]:
     """The cron's slots behind a moved moment that are not owed, as far as nobody else will account for them."""
     ended = pace_ended_at(due.plan)
-    if ended is not None:
-        return passed_over(due.plan.trigger, due.next_slot, ended) if ended <= now else ()
-    late = _missed_behind_clamp(due, now) if isinstance(due.plan.trigger, CronTrigger) else None
-    return () if late is None else (Skipped(span=late, reason=Reason.MISFIRE),)
+    return passed_over(due.plan.trigger, due.next_slot, ended) if ended is not None and ended <= now else ()
 
 
-def _missed_behind_clamp(due: Due, now: datetime) -> Span | None:
-    """The trigger's missed slots behind one that the lower clamp chose: that one alone is owed."""
-    missed_before = now - timedelta(milliseconds=due.rule.grace_ms)
-    if due.source is not Source.CLAMPED_MIN or due.next_slot >= missed_before or pace_ended_at(due.plan) is not None:
-        return None
-    return count_between(due.plan.trigger, due.next_slot, missed_before - INSTANT)
-
-
-def _far_enough_apart(plan: PlanState, fire: tuple[Fire, ...]) -> tuple[tuple[Fire, ...], tuple[Skipped, ...]]:
-    """Of fresh slots that are due together, those that keep the distance of the lower clamp; and the others.
+def _far_enough_apart(plan: PlanState, fire: tuple[Fire, ...]) -> tuple[tuple[Fire, ...], list[Span]]:
+    """Of fresh slots that are due together, those that keep the distance of the lower clamp; and the others, one span
+    for those between two.
 
     Catch-up is exempt: a slot that was missed fires whenever its turn comes.
     """
     if plan.min_interval_ms is None:
-        return fire, ()
+        return fire, []
     least = timedelta(milliseconds=plan.min_interval_ms)
     kept: list[Fire] = []
-    close: list[Skipped] = []
-    last = plan.clamps_from
+    close: list[Span] = []
+    last, is_first = plan.clamps_from, True
     for each in fire:
         if each.missed or last is None or each.slot - last >= least:
             kept.append(each)
-            last = last if each.missed else each.slot
+            last, is_first = last if each.missed else each.slot, True
+        elif is_first:
+            close.append(one(each.slot))
+            is_first = False
         else:
-            close.append(Skipped(span=one(each.slot), reason=Reason.SUPERSEDED))
-    return tuple(kept), tuple(close)
+            close[-1] = replace(close[-1], last=each.slot, count=close[-1].count + 1)
+    return tuple(kept), close
 
 
 def past_the_pace(plan: PlanState, done: Accounted, now: datetime) -> Accounted:

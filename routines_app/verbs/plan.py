@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from routines_app.core.catch_up import CatchUp
-from routines_app.core.firing import Firing, decide_firing
+from routines_app.core.firing import Firing, decide_claim
 from routines_app.core.governor import without_hints
 from routines_app.core.owed import Due
 from routines_app.core.triggers import INSTANT
@@ -98,7 +98,7 @@ def _fires(state: RoutineState, now: datetime, until: datetime) -> Iterator[Plan
     anchor, at, source = _next(state)
     while at is not None and at <= until:
         fired = Due(plan=plan, rule=NEWEST, last_slot=anchor, next_slot=at, source=source)
-        decided = decide_firing(fired, max(at, now))
+        decided = decide_claim(fired, max(at, now))
         if decided.fire or source is not Source.HINT_ONESHOT:  # one that has expired does not fire
             yield PlannedFire(slot=at, name=routine.name, routine_id=routine.pk, source=source)
         plan = replace(without_hints(plan, _dropped(decided)), clamps_from=decided.clamps_from)

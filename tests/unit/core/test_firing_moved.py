@@ -109,7 +109,7 @@ def test_an_announced_slot_has_a_row_where_the_lower_clamp_refuses_it() -> None:
     assert (slots(firing), spans(firing)) == ([at(60)], [(Reason.SUPERSEDED, 50, 50, 1)])
     of_cron = replace(announced, plan=replace(TENS, min_interval_ms=1_800_000, clamps_from=at(40)))
     firing = decide_firing(replace(of_cron, source=Source.BASELINE_CRON), at(61))
-    assert spans(firing) == [(Reason.SUPERSEDED, 50, 50, 1), (Reason.SUPERSEDED, 60, 60, 1)]
+    assert spans(firing) == [(Reason.SUPERSEDED, 50, 60, 2)]
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,64 @@ def test_a_one_shot_that_is_due_long_after_the_last_slot_is_no_catch_up() -> Non
     assert (over.fire, spans(over)[0]) == ((), (Reason.EXPIRED, 1, 1, 1))
 
 
-def test_what_an_interval_missed_behind_its_lower_clamp_is_gone_past_at_once():
-    """Slots that the clamp leaves out are not expected: no rows, and no claim for each of them."""
-    clamped = replace(EVERY_TEN, min_interval_ms=900_000, clamps_from=NOON)
-    firing = decide_firing(due(clamped, Source.CLAMPED_MIN, 20), at(200.5))
-    assert (slots(firing), spans(firing)) == ([], [(Reason.MISFIRE, 20, 20, 1)])
-    assert (firing.last_slot, firing.next_slot) == (at(190), at(200))
+@pytest.mark.parametrize(("plan", "baseline"), [(TENS, Source.BASELINE_CRON), (EVERY_TEN, Source.BASELINE_INTERVAL)])
+@pytest.mark.parametrize(
+    ("policy", "fired", "skipped"),
+    [
+        (CatchUpPolicy.SKIP, [200], (20, 190, 18)),
+        (CatchUpPolicy.LAST, [190, 200], (20, 180, 17)),
+        (CatchUpPolicy.ALL, [20], None),
+    ],
+)
+def test_catching_up_behind_the_lower_clamp_is_as_without_it(
+    plan: PlanState,
+    baseline: Source,
+    policy: CatchUpPolicy,
+    fired: list[float],
+    skipped: tuple[float, float, int] | None,
+) -> None:
+    """From the slot that the clamp chose on, every slot is missed or fresh; the clamp went past those before it."""
+    clamped = replace(plan, min_interval_ms=900_000, clamps_from=NOON)
+    rule = CatchUp(policy=policy, grace_ms=60_000)
+    firing = decide_firing(due(clamped, Source.CLAMPED_MIN, 20, rule), at(200.5))
+    assert slots(firing) == [at(minutes) for minutes in fired]
+    assert [each for each in spans(firing) if each[0] is Reason.MISFIRE] == (
+        [] if skipped is None else [(Reason.MISFIRE, *skipped)]
+    )
+    passed = [(Reason.SUPERSEDED, 10, 10, 1)] if plan is TENS else []
+    assert [each for each in spans(firing) if each[0] is Reason.SUPERSEDED] == passed
+    if policy is CatchUpPolicy.ALL:
+        assert (firing.sequential, firing.next_slot, firing.slot_source) == (True, at(30), baseline)
+
+
+def test_a_moment_of_a_clamped_pace_is_missed_alone() -> None:
+    """It is none of the trigger's, and until the hint's expiry nothing else is owed."""
+    clamped = replace(TENS, **SLOW, min_interval_ms=2_400_000, clamps_from=NOON)
+    firing = decide_firing(due(clamped, Source.CLAMPED_MIN, 40), at(100))
+    assert spans(firing) == [(Reason.SUPERSEDED, 10, 30, 3), (Reason.MISFIRE, 40, 40, 1)]
+    cleared = replace(clamped, hint_interval_ms=None, hint_interval_expires_at=None)
+    firing = decide_firing(due(cleared, Source.CLAMPED_MIN, 41), at(65))
+    assert spans(firing) == [(Reason.SUPERSEDED, 10, 40, 4), (Reason.MISFIRE, 41, 41, 1), (Reason.MISFIRE, 50, 60, 2)]
+
+
+@pytest.mark.parametrize("plan", [TENS, EVERY_TEN])
+def test_a_pace_that_a_late_claim_restarts_counts_from_then_on(plan: PlanState) -> None:
+    """Whoever plans once more comes to the same moment, and what the pace went past is settled."""
+    hinted = replace(plan, **SLOW)
+    claimed = decide_claim(due(hinted, Source.HINT_INTERVAL, 35), at(100))
+    assert (claimed.last_slot, claimed.next_slot) == (at(100), at(135))
+    passed = [(Reason.SUPERSEDED, 10, 30, 3), (Reason.SUPERSEDED, 40, 100, 7)] if plan is TENS else []
+    assert [each for each in spans(claimed) if each[0] is Reason.SUPERSEDED] == passed
+    again = replace(due(oneshot(hinted, 120, 130), Source.HINT_ONESHOT, 120), last_slot=claimed.last_slot)
+    assert decide_claim(again, at(121)).next_slot == (at(155) if plan is TENS else at(135))
+    on_time = decide_claim(due(hinted, Source.HINT_INTERVAL, 35), at(35.1))
+    assert (on_time.last_slot, on_time.next_slot) == (at(35), at(70))
+
+
+def test_a_missed_slot_that_is_caught_up_uses_up_a_one_shot_before_it() -> None:
+    """Also where one fires after another: it is a fire at or after the one-shot's moment."""
+    rule = CatchUp(policy=CatchUpPolicy.ALL, grace_ms=60_000)
+    for minutes, used_up in ((5, True), (10, True), (15, False)):
+        plan = oneshot(EVERY_TEN, minutes, 200)
+        firing = decide_firing(due(plan, Source.BASELINE_INTERVAL, 10, rule), at(100))
+        assert (slots(firing), firing.sequential, firing.uses_up_oneshot) == ([at(10)], True, used_up)
