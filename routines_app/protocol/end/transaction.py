@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -39,6 +39,7 @@ from routines_app.protocol.record import changes
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.record.outcome import Outcome
 
+LATEST = datetime.max.replace(tzinfo=UTC)
 WAITS_FOR_AN_END = (Reason.REPLACING, Reason.OVERDUE)
 
 
@@ -215,12 +216,25 @@ def _is_hinted(state: RoutineState, now: datetime) -> bool:
 
 
 def _plan_anew(routine: Routine, state: RoutineState, now: datetime) -> tuple[datetime | None, Plan]:
+    """What the slot becomes, and what it counts from.
+
+    One of the trigger's own from before a hint was not moved by it, because the hint was slower: that takes effect from
+    the slot after it. But where failures make the slot later than the hint would, the hint counts: it is in force.
+    """
     pace = pace_hint(plan_state(routine, state))
-    if pace is not None and state.slot_source in BASELINES and _not_after(state.next_slot, pace.expires_at):
-        # The slot is from before the hint, which was slower: that takes effect from the slot after it.
-        state = copy(state)
-        state.drop_hint(HintKind.INTERVAL)
-        state.drop_hint(HintKind.FACTOR)
+    if pace is None:
+        return _plan_unhinted(routine, state, now)
+    hinted = plan_from_now(routine, state, now)
+    if state.slot_source not in BASELINES or not _not_after(state.next_slot, pace.expires_at):
+        return hinted
+    unhinted = copy(state)
+    unhinted.drop_hint(HintKind.INTERVAL)
+    unhinted.drop_hint(HintKind.FACTOR)
+    own = _plan_unhinted(routine, unhinted, now)
+    return min(own, hinted, key=lambda found: found[1].next_run_at or LATEST)
+
+
+def _plan_unhinted(routine: Routine, state: RoutineState, now: datetime) -> tuple[datetime | None, Plan]:
     plan = plan_next(plan_state(routine, state), now, anchor_of(routine, state))
     if plan.next_run_at is not None and plan.next_run_at <= now:
         # The slots that backing off left out were never expected: the recovered rhythm goes on from now.

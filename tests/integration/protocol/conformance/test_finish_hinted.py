@@ -80,3 +80,19 @@ def test_the_first_slot_after_a_hint_is_not_brought_forward() -> None:
     hint = {"hint_interval_ms": 30 * 3_600_000, "hint_interval_expires_at": 4.5 * HOUR}
     found = ended(succeeded(None), failures=1, planned=6 * HOUR, source=Source.BASELINE_INTERVAL, hint=hint)
     assert found == (5, Source.BASELINE_INTERVAL)
+
+
+@pytest.mark.parametrize(
+    ("hint", "found"),
+    [
+        ({"hint_interval_ms": 5_400_000, "hint_interval_expires_at": 24 * HOUR}, (1.5, Source.HINT_INTERVAL)),
+        ({"hint_interval_ms": 5_400_000, "hint_interval_expires_at": HOUR}, (32, Source.BASELINE_INTERVAL)),
+        ({"hint_factor": 0.5, "hint_factor_expires_at": 24 * HOUR}, (16, Source.HINT_FACTOR)),
+        ({"hint_factor": 2.0, "hint_factor_expires_at": 24 * HOUR}, (32, Source.BASELINE_INTERVAL)),
+    ],
+    ids=["interval", "interval that ends before", "faster factor", "slower factor"],
+)
+def test_a_failure_does_not_put_a_routine_off_past_its_hint(hint: dict[str, Any], found: tuple[float, Source]) -> None:
+    """The planned slot is from before the hint; backed off it would come later than the hint's moment, which counts."""
+    back_off = ended(FAILURE, failures=4, planned=HOUR, source=Source.BASELINE_INTERVAL, hint=hint)
+    assert back_off == found
