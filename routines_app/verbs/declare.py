@@ -17,7 +17,7 @@ from routines_app.core.words import TRIGGER_FIELDS, RoutineStatus
 from routines_app.models import ChangeKind, Routine, ScheduleChange
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import skipping_locked
-from routines_app.protocol.plan.planning import plan_slots
+from routines_app.protocol.plan.hints import plan_anew
 from routines_app.protocol.record.changes import BEAT
 from routines_app.protocol.upkeep.archived import cancel_waiting, has_waiting
 from routines_app.verbs.archive import archive_routine
@@ -114,7 +114,7 @@ def _revive(routine: Routine) -> None:
             raise NotAllowed("routine", routine.name, "runs from before its archive are still being cancelled")
         edit.routine.status, edit.routine.paused_until, edit.routine.pause_reason = RoutineStatus.ACTIVE, None, ""
         edit.save_routine("status", "paused_until", "pause_reason")
-        plan_slots(edit.routine, edit.state, edit.now)
+        plan_anew(edit.routine, edit.state, edit.now, changed=True)
         edit.save_state()
         edit.record(
             ChangeKind.RESUMED, before={"status": RoutineStatus.ARCHIVED}, after={"status": edit.routine.status}

@@ -10,16 +10,15 @@ from django.db import Error
 from django.db.models import Q
 
 from routines_app.core.holding import HELD_SINCE
-from routines_app.core.words import RoutineStatus, Source, TriggerKind
+from routines_app.core.words import Reason, RoutineStatus, Source, TriggerKind
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.errors import is_outage
 from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
 from routines_app.protocol.plan.held import release_held_runs
-from routines_app.protocol.plan.hints import plan_anew
 from routines_app.protocol.plan.leaving import change_plan, plan_unless_due
-from routines_app.protocol.plan.planning import fingerprint_of
+from routines_app.protocol.plan.planning import fingerprint_of, is_edited_outside, schedule_found
 from routines_app.protocol.record.changes import BEAT
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.editing import Edit, editing
@@ -90,16 +89,17 @@ def replan_routine(routine: RoutineRef, *, actor: str = "", reason: str = "") ->
 def _replan(edit: Edit) -> bool:
     """Whether there was anything to do."""
     routine, state = edit.routine, edit.state
-    before = {"next_slot": state.next_slot}
+    before, is_edited = {"next_slot": state.next_slot}, is_edited_outside(routine, state)
     if _was_woken_by_hand(edit):
         slept = HELD_SINCE[Source(state.next_source)]
         change_plan(routine, state, edit.now, slept, lambda: release_held_runs(routine, edit.now))
     elif state.fingerprint != fingerprint_of(routine):
-        plan_anew(routine, state, edit.now, changed=True)
+        change_plan(routine, state, edit.now, Reason.SUPERSEDED, lambda: None)  # it was changed already
     elif not plan_unless_due(routine, state, edit.now):
         return False  # the plan is right, a slot is due: the claim fires it, or the chain before it is still going on
     edit.save_state()
-    edit.record(ChangeKind.REPLANNED, before=before, after={"next_slot": state.next_slot})
+    found = schedule_found(routine) if is_edited else {}
+    edit.record(ChangeKind.REPLANNED, before=before, after={"next_slot": state.next_slot, **found})
     return True
 
 

@@ -16,6 +16,7 @@ from routines_app.protocol.claim.due import DueRow, NewState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.park import park
 from routines_app.protocol.plan.pause import end_pause
+from routines_app.protocol.plan.planning import schedule_found
 from routines_app.protocol.record import changes
 
 
@@ -42,12 +43,7 @@ def record_replans(replans: Sequence[tuple[DueRow, NewState]], now: datetime) ->
             state,
             now,
             reason="the schedule was changed outside the service",
-            after={
-                "trigger_kind": row.trigger_kind,
-                "cron": row.cron,
-                "interval_ms": row.interval_ms,
-                "timezone": row.timezone,
-            },
+            after=schedule_found(row),
         )
         for row, state in replans
     )

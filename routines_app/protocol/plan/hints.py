@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from routines_app.core.governor import expired_hints, is_oneshots, plan_next, restarts
 from routines_app.core.holding import HELD_AS
+from routines_app.core.owed import passed_over
 from routines_app.core.triggers import INSTANT
 from routines_app.core.words import HintKind, Reason, RoutineStatus, Source
 from routines_app.models import HINT_COLUMNS, ChangeKind, Hint, Routine, RoutineState, ScheduleChange
@@ -20,11 +21,14 @@ from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.planning import (
     anchor_of,
     awake_plan_state,
+    is_edited_outside,
+    leave_to_beats,
     plan_slots,
     slot_source_of,
+    trigger_of,
     without_past_oneshot,
 )
-from routines_app.protocol.plan.unfired import Left, pass_over, withdraw
+from routines_app.protocol.plan.unfired import Left, pass_over, withdraw, write_left
 from routines_app.protocol.record import changes
 
 PACES = frozenset({HintKind.INTERVAL, HintKind.FACTOR})
@@ -44,16 +48,41 @@ class Proposed(NamedTuple):
 
 
 def plan_anew(routine: Routine, state: RoutineState, now: datetime, *, changed: bool = False) -> None:
-    """Drop what has expired, plan the slots from now on, and say in the history what holds now.
+    """Plan the slots from now on, write what the plan has gone past, and say in the history what holds now.
 
-    The caller has accounted for the slots up to now. Where nothing is planned, nobody would look again to drop the
-    hints that are left, and nothing comes of them any more.
+    No slot is due. Of a schedule that has `changed`, the caller has accounted for the slots up to now by the old one.
+    """
+    gone, left = move_plan(routine, state, now, changed=changed)
+    write_left([(routine, state, left)], now)
+    record_expired([(routine, state, gone)], now)
+
+
+def move_plan(
+    routine: Routine, state: RoutineState, now: datetime, *, changed: bool = False
+) -> tuple[dict[str, Any], list[Left]]:
+    """The same without writing: the hints that are dropped, by column, and what the plan has gone past.
+
+    Where nothing is planned, nobody would look again to drop the hints that are left, and nothing comes of them.
     """
     gone = drop_expired(routine, state, now)
-    plan_slots(routine, state, now, changed=changed)
+    left = _plan_past(routine, state, now, changed=changed)
     if is_idle(routine, state, now):
         gone |= _drop(state, HintKind)
-    record_expired([(routine, state, gone)], now)
+    return gone, left
+
+
+def _plan_past(routine: Routine, state: RoutineState, now: datetime, *, changed: bool = False) -> list[Left]:
+    """Plan the slots from now on. Of a cron, what lies before the new anchor is settled, and not more: a hinted pace
+    goes on from its old one, and the claim settles what it goes past. Where the schedule has ended, all is settled:
+    nobody looks again."""
+    before = None if changed else state.last_slot
+    plan_slots(routine, state, now, changed=changed)
+    anchor = anchor_of(routine, state)
+    until = routine.end_at if state.next_slot is None and routine.end_at is not None else anchor
+    passed = passed_over(trigger_of(routine, state), before or anchor, until)
+    if passed:
+        state.last_slot = max(anchor, passed[-1].span.last)
+    return [Left(each.span) for each in passed]
 
 
 def is_idle(routine: Routine, state: RoutineState, now: datetime) -> bool:
@@ -83,16 +112,23 @@ def clear(routine: Routine, state: RoutineState, now: datetime) -> Proposed:
     A due slot stays due, unless it is a one-shot's: that one is taken back.
     """
     before = _columns(state, HintKind)
+    if is_edited_outside(routine, state):
+        _drop(state, HintKind)
+        leave_to_beats(state, now)
+        return Proposed(before, {}, tuple(HintKind), [])
     expires_at = state.hint_next_expires_at
     is_over = expires_at is None or expires_at <= now
     reason = Reason.EXPIRED if is_over else HELD_AS.get(routine.status, Reason.SUPERSEDED)
     left = _withdraw(routine, state, reason, now)
     is_open = _is_open(state, now)
-    span = pass_over(routine, state, now if is_open or state.next_slot is None else state.next_slot - INSTANT)
+    if not is_open and state.next_slot is not None:
+        # What was gone past before that slot, nobody would know without the hint.
+        span = pass_over(routine, state, state.next_slot - INSTANT)
+        left += [] if span is None else [Left(span)]
     _drop(state, HintKind)
     if is_open:
-        plan_slots(routine, state, now)
-    return Proposed(before, {}, tuple(HintKind), left if span is None else [*left, Left(span)])
+        left += _plan_past(routine, state, now)
+    return Proposed(before, {}, tuple(HintKind), left)
 
 
 def _withdraw(routine: Routine, state: RoutineState, reason: Reason, now: datetime) -> list[Left]:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from datetime import datetime
 
 from routines_app.core.holding import HELD_AS
-from routines_app.core.triggers import INSTANT
 from routines_app.core.words import Reason
 from routines_app.models import Routine, RoutineState
 from routines_app.protocol.plan.hints import plan_anew
@@ -33,10 +32,7 @@ def change_plan(
 def plan_unless_due(routine: Routine, state: RoutineState, now: datetime) -> bool:
     """Plan anew by the same trigger; False when a slot is due: it stays due, the claim fires it and plans the next."""
     if state.next_slot is not None and state.next_slot <= now:
-        # What was gone past before it, nobody would know after the hint that did so is cleared.
-        skip_passed_over(routine, state, state.next_slot - INSTANT, now)
         return False
-    skip_passed_over(routine, state, now)
     plan_anew(routine, state, now)
     return True
 

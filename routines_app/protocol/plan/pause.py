@@ -22,7 +22,7 @@ from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.held import release_held_runs
 from routines_app.protocol.plan.hints import plan_anew
 from routines_app.protocol.plan.planning import slot_source_of
-from routines_app.protocol.plan.unfired import skip_passed_over, skip_unfired
+from routines_app.protocol.plan.unfired import skip_unfired
 from routines_app.protocol.record import changes
 
 
@@ -61,7 +61,6 @@ def _release_slots(
     if release is CatchUpPolicy.SKIP:
         skip_unfired(routine, state, ended_at, Reason.PAUSED, now)
     if not leave_to_claim(routine, state, ended_at, now, release):
-        skip_passed_over(routine, state, ended_at)
         plan_anew(routine, state, ended_at)
 
 

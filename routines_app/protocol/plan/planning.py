@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Protocol, assert_never
+from typing import Any, Protocol, assert_never
 
 from routines_app.core.errors import InvalidValue
 from routines_app.core.fingerprint import schedule_fingerprint
@@ -170,6 +170,29 @@ def fingerprint_of(routine: Schedule) -> str:
         min_interval_ms=routine.min_interval_ms,
         max_interval_ms=routine.max_interval_ms,
     )
+
+
+def is_edited_outside(routine: Schedule, state: RoutineState) -> bool:
+    """Whether the plan was made by another schedule: plain SQL or `.update()` has changed it since."""
+    return bool(state.fingerprint) and state.fingerprint != fingerprint_of(routine)
+
+
+def schedule_found(routine: Schedule) -> dict[str, Any]:
+    """What the history holds of a schedule that was changed outside: the audit knows by it that nobody wrote down what
+    held before."""
+    return {
+        "trigger_kind": routine.trigger_kind,
+        "cron": routine.cron,
+        "interval_ms": routine.interval_ms,
+        "timezone": routine.timezone,
+    }
+
+
+def leave_to_beats(state: RoutineState, now: datetime) -> None:
+    """A beat is to look at it now, unless nobody would: the claim plans anew by the schedule as it finds it, and says
+    so in the history."""
+    if state.next_run_at is not None and state.next_source != Source.PAUSED:
+        state.next_run_at = min(now, state.next_run_at)
 
 
 def fault_of(routine: Schedule, state: ScheduleState, now: datetime) -> Exception | None:

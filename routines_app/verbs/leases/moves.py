@@ -14,10 +14,10 @@ from routines_app.core.triggers import Span
 from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus
 from routines_app.models import Routine, RoutineState
 from routines_app.protocol.claim.due import DueRow
-from routines_app.protocol.plan.hints import drop_expired
+from routines_app.protocol.plan.hints import move_plan
 from routines_app.protocol.plan.leaving import is_unknown
 from routines_app.protocol.plan.pause import end_of_pause, leave_to_claim
-from routines_app.protocol.plan.planning import fingerprint_of, plan_slots, replan
+from routines_app.protocol.plan.planning import fingerprint_of, replan
 from routines_app.protocol.plan.unfired import move_past_planned, move_past_unfired, pass_over
 from routines_app.verbs.leases.what_if import WhatIf
 from routines_app.verbs.update import counted_from
@@ -95,7 +95,6 @@ class _Move:
         routine.status, routine.paused_until = RoutineStatus.ACTIVE.value, None
         self._leave(move_past_unfired(routine, state, ended_at), Reason.PAUSED)
         if not leave_to_claim(routine, state, ended_at, now, CatchUpPolicy.SKIP):
-            self._pass_over(ended_at)
             self._plan(ended_at)
         self._resumed_at = now
 
@@ -129,5 +128,5 @@ class _Move:
         self._left += [Left(span, reason) for span in spans]
 
     def _plan(self, now: datetime, *, changed: bool = False) -> None:
-        drop_expired(self.routine, self._state, now)
-        plan_slots(self.routine, self._state, now, changed=changed)
+        _, left = move_plan(self.routine, self._state, now, changed=changed)
+        self._left += [Left(each.span, each.reason) for each in left]

@@ -9,9 +9,9 @@ import pytest
 
 from routines_app import service
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, Source
-from routines_app.models import Routine, RoutineRun, RoutineState
+from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState, ScheduleChange
 from routines_app.verbs.replan import replan_forgotten
-from tests.integration.conftest import MONDAY, Time
+from tests.integration.conftest import MONDAY, Hours, Time
 
 Make = Callable[..., Routine]
 TEN = MONDAY.replace(second=0)
@@ -51,3 +51,22 @@ def test_a_pause_still_holds_when_it_is_planned_anew(make: Make, time: Time) -> 
     service.replan_routine(routine)
     assert RoutineState.objects.get().next_slot == TEN + timedelta(hours=1)
     assert not RoutineRun.objects.exists()
+
+
+def test_a_slot_that_was_due_before_an_edit_by_sql_has_its_row(hours: Hours) -> None:
+    """It is superseded, as when a beat finds the edit; the history says what was found."""
+    hours.make(cron="*/10 * * * *")
+    hours.pass_by(minutes=11)
+    hours.pass_by(minutes=10, beat=False)
+    Routine.objects.update(cron="5 * * * *")
+    service.replan_routine("report")
+    hours.pass_by(minutes=90)
+    runs = RoutineRun.objects.order_by("scheduled_for").values_list("scheduled_for", "status", "reason")
+    began = hours.began.replace(second=0)
+    assert [((slot - began) / timedelta(minutes=1), status, reason) for slot, status, reason in runs] == [
+        (10, RunStatus.PENDING, ""),
+        (20, RunStatus.SKIPPED, Reason.SUPERSEDED),
+        (65, RunStatus.PENDING, ""),
+    ]
+    assert ScheduleChange.objects.get(kind=ChangeKind.REPLANNED).after["cron"] == "5 * * * *"
+    assert hours.found() == []
