@@ -28,7 +28,7 @@ from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.planning import anchor_of, awake_plan_state, plan_state, slot_source_of
 from routines_app.protocol.record.events import tell
-from routines_app.protocol.record.slot_keys import keys_of, keys_of_many
+from routines_app.protocol.record.slot_keys import keys_of_many
 
 KEEP_NOTHING = CatchUp(policy=CatchUpPolicy.SKIP, grace_ms=-1)  # a slot at that very moment is gone as well
 
@@ -42,33 +42,35 @@ class Left(NamedTuple):
 
 
 def unfired(routine: Routine, state: RoutineState, until: datetime) -> Span | None:
-    """The slots up to `until` that nobody has fired or skipped."""
+    """The slots up to `until` that nobody has fired or skipped, without those that a hint or a clamp went past."""
     firing = _left_over(routine, state, until)
-    spans = [] if firing is None else _spans(firing)
+    spans = (
+        [] if firing is None else [each.span for each in _left(firing, Reason.PAUSED) if each.reason is Reason.PAUSED]
+    )
     if not spans:
         return None
     return Span(first=spans[0].first, last=spans[-1].last, count=sum(span.count for span in spans))
 
 
-def skip_unfired(
-    routine: Routine, state: RoutineState, until: datetime, reason: Reason, now: datetime
-) -> list[RoutineRun]:
-    """Write the unfired slots up to `until` as SKIPPED and move the state past them; the caller saves the state.
+def skip_unfired(routine: Routine, state: RoutineState, until: datetime, reason: Reason, now: datetime) -> bool:
+    """Write the unfired slots up to `until` as SKIPPED and move the state past them; whether there were any.
 
-    Call it with the state locked. The moment of a hint stands alone: when slots follow it, `state.next_slot` is still
-    not later than `until` afterwards.
+    The caller has locked the state, and saves it. The moment of a hint stands alone: when slots follow it,
+    `state.next_slot` is still not later than `until` afterwards.
     """
     source = None if state.next_slot is None or state.next_slot > until else slot_source_of(routine, state)
-    return _write(routine, state, move_past_unfired(routine, state, until), reason, now, source)
+    left = move_past_unfired(routine, state, until, reason)
+    write_left([(routine, state, [each._replace(source=source) for each in left])], now)
+    return bool(left)
 
 
-def move_past_unfired(routine: Routine, state: RoutineState, until: datetime) -> list[Span]:
+def move_past_unfired(routine: Routine, state: RoutineState, until: datetime, reason: Reason) -> list[Left]:
     """Move the state past the unfired slots up to `until`; the caller writes them, or only wants to know."""
     firing = _left_over(routine, state, until)
     if firing is None:
         return []
     _move_past(firing, state)
-    return _spans(firing)
+    return _left(firing, reason)
 
 
 def last_after_skipping(routine: Routine, state: RoutineState, until: datetime) -> datetime | None:
@@ -145,7 +147,8 @@ def write_left(found: Sequence[tuple[Routine, RoutineState, Sequence[Left]]], no
 
 def skip_planned(routine: Routine, state: RoutineState, until: datetime, reason: Reason, now: datetime) -> None:
     """Write the one slot up to `until` that is known to be owed, when the schedule behind it is not known any more."""
-    _write(routine, state, move_past_planned(state, until), reason, now)
+    left = [Left(span, reason) for span in move_past_planned(state, until)]
+    write_left([(routine, state, left)], now)
 
 
 def move_past_planned(state: RoutineState, until: datetime) -> list[Span]:
@@ -171,29 +174,11 @@ def _left_over(routine: Routine, state: RoutineState, until: datetime) -> Firing
     return decide_firing(due, until)
 
 
-def _spans(firing: Firing) -> list[Span]:
-    fired = [Span(first=fire.slot, last=fire.slot, count=1) for fire in firing.fire]
-    return sorted([skip.span for skip in firing.skipped] + fired, key=lambda span: span.first)
-
-
-def _write(
-    routine: Routine,
-    state: RoutineState,
-    spans: Sequence[Span],
-    reason: Reason,
-    now: datetime,
-    source: Source | None = None,
-) -> list[RoutineRun]:
-    if not spans:
-        return []
-    following = [span.first for span in spans[1:]] + [state.next_slot]
-    keys = keys_of(routine.pk, [span.first for span in spans])
-    runs = [
-        _skipped(routine, span, key, next_planned, reason, now, source)
-        for span, key, next_planned in zip(spans, keys, following, strict=True)
-    ]
-    _insert(runs)
-    return runs
+def _left(firing: Firing, reason: Reason) -> list[Left]:
+    """What a hint or a clamp went past was not kept from firing by anything else: nobody had planned it."""
+    left = [Left(Span(first=fire.slot, last=fire.slot, count=1), reason) for fire in firing.fire]
+    left += [Left(each.span, each.reason if each.reason is Reason.SUPERSEDED else reason) for each in firing.skipped]
+    return sorted(left, key=lambda each: each.span.first)
 
 
 def _insert(runs: list[RoutineRun]) -> None:

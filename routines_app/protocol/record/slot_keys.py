@@ -14,13 +14,8 @@ from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
 
 
-def keys_of(routine_id: int, slots: Sequence[datetime]) -> list[str]:
-    """The keys of first attempts. Ask with the routine's state locked, and insert before it is let go."""
-    return keys_of_many([(routine_id, slot) for slot in slots])
-
-
 def keys_of_many(slots: Sequence[tuple[int, datetime]]) -> list[str]:
-    """The same for slots of several routines."""
+    """The keys of first attempts. Ask with the routines' states locked, and insert before they are let go."""
     usual = [slot_key(routine_id, slot, 1) for routine_id, slot in slots]
     taken = taken_slots(usual)
     return [

@@ -56,8 +56,8 @@ def _park(picture: Picture, due: DueSlot, error: Exception) -> None:
 
 def _leave_behind(picture: Picture, moves: list[tuple[DueSlot, Moved]]) -> None:
     for due, move in moves:
-        for span, reason in move.left:
-            _skip(picture, due, span, reason)
+        for left in move.left:
+            _skip(picture, due, left.span, left.reason)
     if resumed := {due.row.routine_id: move.resumed_at for due, move in moves if move.resumed_at is not None}:
         picture.release(resumed)
 

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from routines_app.core.holding import HELD_AS
-from routines_app.core.triggers import Span
 from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus
 from routines_app.models import Routine, RoutineState
 from routines_app.protocol.claim.due import DueRow
@@ -18,20 +17,13 @@ from routines_app.protocol.plan.hints import move_plan
 from routines_app.protocol.plan.leaving import is_unknown
 from routines_app.protocol.plan.pause import end_of_pause, leave_to_claim
 from routines_app.protocol.plan.planning import fingerprint_of, replan
-from routines_app.protocol.plan.unfired import move_past_planned, move_past_unfired, pass_over
+from routines_app.protocol.plan.unfired import Left, move_past_planned, move_past_unfired, pass_over
 from routines_app.verbs.leases.what_if import WhatIf
 from routines_app.verbs.update import counted_from
 
 _SCHEDULE = ("trigger_kind", "cron", "interval_ms", "status", "paused_until")  # what moves of a routine itself
 _ROUTINE = [field.attname for field in Routine._meta.concrete_fields if field.attname in DueRow._fields]
 _STATE = [field.attname for field in RoutineState._meta.concrete_fields if field.attname in DueRow._fields]
-
-
-class Left(NamedTuple):
-    """Slots that will not fire any more."""
-
-    span: Span
-    reason: Reason
 
 
 class Moved(NamedTuple):
@@ -93,7 +85,7 @@ class _Move:
             return
         ended_at = end_of_pause(routine, now)
         routine.status, routine.paused_until = RoutineStatus.ACTIVE.value, None
-        self._leave(move_past_unfired(routine, state, ended_at), Reason.PAUSED)
+        self._leave(move_past_unfired(routine, state, ended_at, Reason.PAUSED))
         if not leave_to_claim(routine, state, ended_at, now, CatchUpPolicy.SKIP):
             self._plan(ended_at)
         self._resumed_at = now
@@ -114,19 +106,19 @@ class _Move:
         routine, state = self.routine, self._state
         reason = HELD_AS.get(routine.status, Reason.SUPERSEDED)
         if is_unknown(routine, state, now):
-            self._leave(move_past_planned(state, now), reason)
+            self._leave([Left(span, reason) for span in move_past_planned(state, now)])
             return
-        while spans := move_past_unfired(routine, state, now):
-            self._leave(spans, reason)
+        while left := move_past_unfired(routine, state, now, reason):
+            self._leave(left)
         self._pass_over(now)
 
     def _pass_over(self, until: datetime) -> None:
         if (span := pass_over(self.routine, self._state, until)) is not None:
-            self._leave([span], Reason.SUPERSEDED)
+            self._leave([Left(span)])
 
-    def _leave(self, spans: Sequence[Span], reason: Reason) -> None:
-        self._left += [Left(span, reason) for span in spans]
+    def _leave(self, left: Sequence[Left]) -> None:
+        self._left += left
 
     def _plan(self, now: datetime, *, changed: bool = False) -> None:
         _, left = move_plan(self.routine, self._state, now, changed=changed)
-        self._left += [Left(each.span, each.reason) for each in left]
+        self._leave(left)

@@ -235,3 +235,25 @@ def test_clearing_the_hints_of_a_paused_routine_leaves_an_edit_by_sql_for_later(
     service.clear_hints("report")
     state = RoutineState.objects.get()
     assert (state.next_run_at, state.hint_interval_ms) == (at(hours, 30), None)
+
+
+def test_a_pause_over_the_first_slot_after_a_hint_skips_that_slot_alone(hours: Hours) -> None:
+    """What the hint went past before it was not kept back by the pause, and no resume releases it."""
+    hours.make(**TENS)
+    hours.pass_by(minutes=11)
+    service.propose_interval("report", "60m", ttl="40m")
+    hours.pass_by(minutes=10)  # :20 fires as planned, and :60 is the first after the hint
+    assert planned(hours) == 60
+    service.pause_routine("report")
+    hours.pass_by(minutes=44)
+    released = service.slots_to_release("report")
+    assert released is not None
+    assert (released.first, released.count) == (at(hours, 60), 1)
+    service.resume_routine("report")
+    hours.pass_by(minutes=10)
+    assert [row for row in rows(hours) if row[0] > 20] == [
+        (30, "superseded", 3),
+        (60, "paused", 1),
+        (70, "baseline-cron", 1),
+    ]
+    assert_balances(hours)
