@@ -1,4 +1,8 @@
-"""QUEUE as a fourth overlap policy, a default pool, and the place of what somebody asked for by hand."""
+"""QUEUE as a fourth overlap policy, a default pool, and the place of what somebody asked for by hand.
+
+The words that the constraint knows are exchanged last, so first on the way back: where that is refused, MariaDB and
+MySQL, which undo no DDL, still have every column.
+"""
 
 from typing import Any
 
@@ -17,13 +21,19 @@ def give_waiting_requests_their_place(apps: Any, schema_editor: Any) -> None:
     asked.update(requested_at=models.F("scheduled_for"))
 
 
+def let_queues_forbid(apps: Any, schema_editor: Any) -> None:
+    """An older release knows no QUEUE. Of its words FORBID is the nearest: it never overlaps either, and stops nothing
+    that runs, as REPLACE would; a slot that finds its routine active is skipped instead of waiting."""
+    routines = apps.get_model("routines", "Routine").objects.using(schema_editor.connection.alias)
+    routines.filter(concurrency_policy="QUEUE").update(concurrency_policy="FORBID")
+
+
 class Migration(migrations.Migration):
     dependencies = [
         ("routines", "0005_own_limits"),
     ]
 
     operations = [
-        migrations.RemoveConstraint(model_name="routine", name="routine_concurrency_is_known"),
         migrations.AddField(
             model_name="pool",
             name="is_default",
@@ -56,11 +66,13 @@ class Migration(migrations.Migration):
                 name="pool_is_default_or_says_nothing",
             ),
         ),
+        migrations.RunPython(give_waiting_requests_their_place, migrations.RunPython.noop, elidable=True),
+        migrations.RemoveConstraint(model_name="routine", name="routine_concurrency_is_known"),
         migrations.AddConstraint(
             model_name="routine",
             constraint=models.CheckConstraint(
                 condition=models.Q(concurrency_policy__in=POLICIES), name="routine_concurrency_is_known"
             ),
         ),
-        migrations.RunPython(give_waiting_requests_their_place, migrations.RunPython.noop, elidable=True),
+        migrations.RunPython(migrations.RunPython.noop, let_queues_forbid),
     ]

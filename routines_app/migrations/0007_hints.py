@@ -1,5 +1,10 @@
-"""Each hint has a value, an expiry, a reason and an author of its own; grid and clamps have anchors."""
+"""Each hint has a value, an expiry, a reason and an author of its own; grid and clamps have anchors.
 
+The words that the constraints know are exchanged last, so first on the way back: where that is refused, MariaDB and
+MySQL, which undo no DDL, still have every column.
+"""
+
+from datetime import timedelta
 from typing import Any
 
 from django.db import migrations, models
@@ -45,6 +50,7 @@ SOURCES = [
     "parked",
     "catching-up",
 ]
+KEYS_AT_ONCE = 500  # SQLite takes a bounded number of them in a statement
 VALUES = {"interval": "hint_interval_ms", "next": "hint_next_at", "factor": "hint_factor"}
 
 
@@ -57,6 +63,52 @@ def settle(schema_editor: Any) -> None:
     if schema_editor.connection.vendor == "postgresql":
         schema_editor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         schema_editor.execute("SET CONSTRAINTS ALL DEFERRED")
+
+
+def say_why_the_slots(apps: Any, schema_editor: Any) -> None:
+    """Where a pause or a catch-up has overwritten it, the slot is the trigger's own unless it tells what moved it."""
+    planned = states_of(apps, schema_editor).exclude(next_slot=None)
+    planned.filter(next_source__in=OF_SLOTS).update(slot_source=F("next_source"))
+    hidden = planned.exclude(next_source__in=OF_SLOTS)
+    baselines = {"CRON": "baseline-cron", "INTERVAL": "baseline-interval", "MANUAL": "hint-interval"}
+    for kind, source in baselines.items():
+        hidden.filter(routine__trigger_kind=kind).update(slot_source=source)
+    movable = Q(hint_interval_ms__isnull=False) | Q(hint_next_at__isnull=False)
+    movable |= Q(routine__min_interval_ms__isnull=False) | Q(routine__max_interval_ms__isnull=False)
+    moved: dict[str, list[int]] = {}
+    for state in hidden.filter(movable).select_related("routine"):
+        moved.setdefault(what_moved(state), []).append(state.pk)
+    for source, keys in moved.items():
+        for at in range(0, len(keys) if source else 0, KEYS_AT_ONCE):
+            hidden.filter(pk__in=keys[at : at + KEYS_AT_ONCE]).update(slot_source=source)
+    settle(schema_editor)
+
+
+def what_moved(state: Any) -> str:
+    """The hint or the clamp that has chosen the slot, by the older release's rules; nothing: it is the trigger's own.
+
+    Taken for the interval's own, a slot beside its grid would take the grid along. A cron's slot does no such harm, and
+    by its distance alone it cannot be told from one that a clamp has chosen.
+    """
+    if state.hint_next_at == state.next_slot:
+        return "hint-oneshot"
+    routine = state.routine
+    distance = state.next_slot - (state.last_slot or routine.start_at or routine.created_at)
+    if routine.trigger_kind != "INTERVAL":
+        return "hint-interval" if is_apart(distance, state.hint_interval_ms) else ""
+    if not distance % timedelta(milliseconds=routine.interval_ms):
+        return ""
+    if is_apart(distance, routine.min_interval_ms):
+        return "clamped-min"
+    if is_apart(distance, routine.max_interval_ms):
+        return "clamped-max"
+    if state.hint_next_at is not None and state.hint_next_at < state.next_slot:  # it had passed when it was proposed
+        return "hint-oneshot"
+    return "" if state.hint_interval_ms is None else "hint-interval"
+
+
+def is_apart(distance: timedelta, ms: int | None) -> bool:
+    return ms is not None and distance == timedelta(milliseconds=ms)
 
 
 def give_each_hint_its_own(apps: Any, schema_editor: Any) -> None:
@@ -73,42 +125,41 @@ def give_each_hint_its_own(apps: Any, schema_editor: Any) -> None:
 
 
 def share_one_expiry(apps: Any, schema_editor: Any) -> None:
-    """Back to the one that they shared: the later one. An older release knows no factors."""
+    """Back to the one that they shared: the later one."""
     states = states_of(apps, schema_editor)
     one, other = F("hint_interval_expires_at"), F("hint_next_expires_at")
     states.exclude(hint_interval_ms=None, hint_next_at=None).update(
         hint_expires_at=Greatest(Coalesce(one, other), Coalesce(other, one)), hint_reason=F("hint_interval_reason")
     )
     states.filter(hint_interval_ms=None).exclude(hint_next_at=None).update(hint_reason=F("hint_next_reason"))
-    # A plan that a factor made is one by an interval to an older release, which plans anew after it.
-    for table in (states, apps.get_model("routines", "RoutineRun").objects.using(schema_editor.connection.alias)):
-        source = "next_source" if table is states else "source"
-        table.filter(**{source: "hint-factor"}).update(**{source: "hint-interval"})
-    changes = apps.get_model("routines", "ScheduleChange").objects.using(schema_editor.connection.alias)
-    changes.filter(kind="hint_expired").delete()
+    settle(schema_editor)
+
+
+def use_older_words(apps: Any, schema_editor: Any) -> None:
+    """An older release knows no factors. What one has planned is an interval's to it, and it plans anew after that."""
+    alias = schema_editor.connection.alias
+    states_of(apps, schema_editor).filter(next_source="hint-factor").update(next_source="hint-interval")
+    runs = apps.get_model("routines", "RoutineRun").objects.using(alias)
+    runs.filter(source="hint-factor").update(source="hint-interval")
+    apps.get_model("routines", "ScheduleChange").objects.using(alias).filter(kind="hint_expired").delete()
     settle(schema_editor)
 
 
 def anchor_grid_and_clamps(apps: Any, schema_editor: Any) -> None:
-    """Both counted from the last slot so far. Under a hint that is none of the interval's own: the newest that was."""
+    """Both counted from the last slot so far. Under a hint that is none of the interval's own: the newest that was.
+
+    Unless the next slot is the interval's own: the older release has counted that from the last slot, whatever this
+    was, and has announced it. The grid is where it says.
+    """
     states = states_of(apps, schema_editor)
     states.exclude(last_slot=None).update(clamps_from=F("last_slot"))
     intervals = states.filter(routine__trigger_kind="INTERVAL").exclude(last_slot=None)
-    intervals.filter(hint_interval_ms=None).update(grid_from=F("last_slot"))
+    from_last = Q(hint_interval_ms=None) | Q(slot_source="baseline-interval")
+    intervals.filter(from_last).update(grid_from=F("last_slot"))
     runs = apps.get_model("routines", "RoutineRun").objects.using(schema_editor.connection.alias)
     own = runs.filter(routine_id=OuterRef("pk"), source="baseline-interval", trigger="schedule")
     newest = own.order_by("-scheduled_for").values("scheduled_for")[:1]
-    intervals.exclude(hint_interval_ms=None).update(grid_from=Subquery(newest))
-    settle(schema_editor)
-
-
-def say_why_the_slots(apps: Any, schema_editor: Any) -> None:
-    """Where a pause or a catch-up has overwritten it, the slot is taken for the trigger's own."""
-    planned = states_of(apps, schema_editor).exclude(next_slot=None)
-    planned.filter(next_source__in=OF_SLOTS).update(slot_source=F("next_source"))
-    baselines = {"CRON": "baseline-cron", "INTERVAL": "baseline-interval", "MANUAL": "hint-interval"}
-    for kind, source in baselines.items():
-        planned.filter(routine__trigger_kind=kind, slot_source="").update(slot_source=source)
+    intervals.exclude(from_last).update(grid_from=Subquery(newest))
     settle(schema_editor)
 
 
@@ -142,8 +193,6 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.RemoveConstraint(model_name="routinestate", name="state_source_is_known"),
-        migrations.RemoveConstraint(model_name="schedulechange", name="change_kind_is_known"),
         migrations.AlterField(
             model_name="routinestate",
             name="next_source",
@@ -175,7 +224,6 @@ class Migration(migrations.Migration):
                 help_text="The last scheduled slot that has a row: what clamps count from.", null=True
             ),
         ),
-        migrations.RunPython(give_each_hint_its_own, share_one_expiry),
         migrations.AddField(
             model_name="routinestate",
             name="slot_source",
@@ -188,10 +236,14 @@ class Migration(migrations.Migration):
                 max_length=24,
             ),
         ),
-        migrations.RunPython(anchor_grid_and_clamps, migrations.RunPython.noop),
         migrations.RunPython(say_why_the_slots, migrations.RunPython.noop),
+        migrations.RunPython(give_each_hint_its_own, share_one_expiry),
+        migrations.RunPython(anchor_grid_and_clamps, migrations.RunPython.noop),
         migrations.RemoveField(model_name="routinestate", name="hint_expires_at"),
         migrations.RemoveField(model_name="routinestate", name="hint_reason"),
+        *(has_expiry(kind) for kind in VALUES),
+        migrations.RemoveConstraint(model_name="routinestate", name="state_source_is_known"),
+        migrations.RemoveConstraint(model_name="schedulechange", name="change_kind_is_known"),
         migrations.AddConstraint(
             model_name="routinestate",
             constraint=models.CheckConstraint(condition=Q(next_source__in=SOURCES), name="state_source_is_known"),
@@ -206,5 +258,5 @@ class Migration(migrations.Migration):
             model_name="schedulechange",
             constraint=models.CheckConstraint(condition=Q(kind__in=KINDS), name="change_kind_is_known"),
         ),
-        *(has_expiry(kind) for kind in VALUES),
+        migrations.RunPython(migrations.RunPython.noop, use_older_words),
     ]

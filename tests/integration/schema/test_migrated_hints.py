@@ -71,30 +71,99 @@ def test_a_hint_in_force_does_not_become_the_grid(before: Any, own: datetime | N
     assert RoutineState.objects.get().grid_from == own
 
 
-@pytest.mark.parametrize(
-    ("kind", "source", "expected"),
-    [
+@pytest.mark.parametrize("awake", [True, False])
+def test_grid_and_planned_slot_agree(before: Any, awake: bool) -> None:
+    """A hint that is over and still stored: the slot after it was counted from the last hinted one, and announced."""
+    routine = before._meta.get_field("routine").related_model.objects.create(
+        name="hinted", task="t", trigger_kind="INTERVAL", interval_ms=3_600_000
+    )
+    own, planned = NOON - timedelta(minutes=7), NOON + timedelta(hours=1)
+    before.objects.create(
+        routine=routine,
+        last_slot=NOON,
+        hint_interval_ms=60_000,
+        hint_expires_at=NOON,
+        next_slot=planned,
+        next_run_at=planned if awake else None,
+        next_source="baseline-interval" if awake else "paused",
+    )
+    runs = before._meta.apps.get_model("routines", "RoutineRun").objects
+    for slot, source in ((own, "baseline-interval"), (NOON, "hint-interval")):
+        runs.create(
+            routine=routine, task="t", source=source, scheduled_for=slot, eligible_at=slot, idempotency_key=source
+        )
+    migrated(AFTER)
+    state = RoutineState.objects.get()
+    assert (state.slot_source, state.next_slot, state.grid_from) == ("baseline-interval", planned, NOON)
+
+
+TRIGGERS: dict[str, dict[str, Any]] = {
+    "CRON": {"cron": "0 * * * *"},
+    "INTERVAL": {"interval_ms": 3_600_000},
+    "MANUAL": {},
+}
+
+
+def paused(before: Any, name: str, kind: str, minutes: int, **values: Any) -> None:
+    """A routine whose last slot was at noon, and whose next was planned that many minutes later and kept back."""
+    clamps = {column: value for column, value in values.items() if not column.startswith("hint_")}
+    hints = {column: value for column, value in values.items() if column not in clamps}
+    routine = before._meta.get_field("routine").related_model.objects.create(
+        name=name, task="t", trigger_kind=kind, status="PAUSED", **TRIGGERS[kind], **clamps
+    )
+    planned = {"last_slot": NOON, "next_slot": NOON + timedelta(minutes=minutes), "next_source": "paused"}
+    before.objects.create(routine=routine, **planned, **hints)
+
+
+def test_a_slot_that_a_pause_keeps_back_says_what_chose_it(before: Any) -> None:
+    """A hint by its moment or its distance, an interval's own by its grid; also where the hint itself is dropped."""
+    once, pace = {"hint_next_at": NOON + timedelta(minutes=17)}, {"hint_interval_ms": 1_020_000}
+    cases: list[tuple[str, int, dict[str, Any], str]] = [
+        ("INTERVAL", 17, once, "hint-oneshot"),
+        ("INTERVAL", 18, once, "hint-oneshot"),
+        ("INTERVAL", 60, {"hint_next_at": NOON + timedelta(minutes=60)}, "hint-oneshot"),
+        ("INTERVAL", 60, {"hint_next_at": NOON + timedelta(minutes=61)}, "baseline-interval"),
+        ("INTERVAL", 17, pace, "hint-interval"),
+        ("INTERVAL", 18, pace, "hint-interval"),
+        ("INTERVAL", 120, pace, "baseline-interval"),
+        ("INTERVAL", 75, {"min_interval_ms": 4_500_000}, "clamped-min"),
+        ("INTERVAL", 45, {"max_interval_ms": 2_700_000}, "clamped-max"),
+        ("INTERVAL", 17, {"max_interval_ms": 2_700_000}, "baseline-interval"),
+        ("CRON", 17, once, "hint-oneshot"),
+        ("CRON", 17, pace, "hint-interval"),
+        ("CRON", 60, pace, "baseline-cron"),
+        ("MANUAL", 17, once, "hint-oneshot"),
+    ]
+    expected = {}
+    for number, (kind, minutes, values, source) in enumerate(cases):
+        for expiry in (NOON + timedelta(hours=3), None):
+            name = f"{number}: {kind}, {minutes} minutes, {values}, until {expiry}"
+            paused(before, name, kind, minutes, hint_expires_at=expiry, **values)
+            expected[name] = source
+    migrated(AFTER)
+    assert dict(RoutineState.objects.values_list("routine__name", "slot_source")) == expected
+
+
+def test_why_a_slot_was_chosen_is_kept_or_the_triggers_own(before: Any) -> None:
+    routines = before._meta.get_field("routine").related_model.objects
+    expected = {}
+    for kind, source, why in (
         ("CRON", "hint-oneshot", "hint-oneshot"),
         ("INTERVAL", "clamped-min", "clamped-min"),
         ("CRON", "catching-up", "baseline-cron"),
         ("INTERVAL", "paused", "baseline-interval"),
         ("MANUAL", "parked", "hint-interval"),
-    ],
-)
-def test_why_a_slot_was_chosen_is_kept_or_the_triggers_own(before: Any, kind: str, source: str, expected: str) -> None:
-    trigger = {"CRON": {"cron": "* * * * *"}, "INTERVAL": {"interval_ms": 60_000}, "MANUAL": {}}[kind]
-    routines = before._meta.get_field("routine").related_model.objects
-    for name, slot in (("planned", NOON), ("not planned", None)):
-        routine = routines.create(name=name, task="t", trigger_kind=kind, **trigger)
-        awake = slot is not None and source in ("hint-oneshot", "clamped-min")
-        before.objects.create(
-            routine=routine,
-            next_slot=slot,
-            next_run_at=NOON if awake else None,
-            next_source=source if slot is not None else "ended",
-        )
+    ):
+        for slot in (NOON, None):
+            name = f"{kind}, {source}, {slot}"
+            routine = routines.create(name=name, task="t", trigger_kind=kind, **TRIGGERS[kind])
+            awake = slot is not None and source in ("hint-oneshot", "clamped-min")
+            before.objects.create(
+                routine=routine,
+                next_slot=slot,
+                next_run_at=NOON if awake else None,
+                next_source=source if slot is not None else "ended",
+            )
+            expected[name] = why if slot is not None else ""
     migrated(AFTER)
-    assert dict(RoutineState.objects.values_list("routine__name", "slot_source")) == {
-        "planned": expected,
-        "not planned": "",
-    }
+    assert dict(RoutineState.objects.values_list("routine__name", "slot_source")) == expected
