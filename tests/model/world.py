@@ -16,11 +16,14 @@ import redis
 from routines_app.coordination import leases, wakeups
 from routines_app.coordination.broker import BrokerAway, Refused
 from routines_app.coordination.envelope import Message
+from routines_app.core.jitter import jitter_ms
+from routines_app.protocol.claim import new_runs
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.publish import outbox
 from routines_app.protocol.upkeep import lost_messages
 
 QUEUE = "celery"
+NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class World:
@@ -29,6 +32,7 @@ class World:
     def __init__(self) -> None:
         # Run ids carry the real time: the simulated one is ahead of it. On the hour, so that a failure repeats.
         self.now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+        self.began = self.now
         self.queue: list[Message] = []
         self.broker_away = False
         self.leases: dict[int, tuple[str, datetime]] = {}
@@ -40,6 +44,10 @@ class World:
 
     def advance(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
+
+    def jitter(self, _: str, slot: datetime, most: int) -> int:
+        """By the time since the beginning alone: what is repeated has other ids, and maybe another hour."""
+        return jitter_ms("", NEW_YEAR + (slot - self.began), most)
 
     # The broker
 
@@ -87,6 +95,7 @@ class World:
         with ExitStack() as patches:
             for target, name, value in (
                 (clock, "now", lambda: self.now),
+                (new_runs, "jitter_ms", self.jitter),
                 (outbox, "broker", lambda: self),
                 (lost_messages, "broker", lambda: self),
                 (leases, "acquire", self.acquire),
