@@ -215,3 +215,17 @@ def test_a_missed_slot_that_is_caught_up_uses_up_a_one_shot_before_it() -> None:
         plan = oneshot(EVERY_TEN, minutes, 200)
         firing = decide_firing(due(plan, Source.BASELINE_INTERVAL, 10, rule), at(100))
         assert (slots(firing), firing.sequential, firing.uses_up_oneshot) == ([at(10)], True, used_up)
+
+
+def test_a_hinted_moment_that_was_missed_has_a_row_apart_from_the_schedules_own() -> None:
+    """It is none of its slots: the row of these begins with the first after the hint."""
+    plan = replace(TENS, hint_interval_ms=2_100_000, hint_interval_expires_at=at(60))
+    firing = decide_firing(due(plan, Source.HINT_INTERVAL, 35), at(105))
+    assert [each for each in spans(firing) if each[0] is Reason.MISFIRE] == [
+        (Reason.MISFIRE, 35, 35, 1),
+        (Reason.MISFIRE, 70, 100, 4),
+    ]
+    assert [each for each in spans(firing) if each[0] is Reason.SUPERSEDED] == [
+        (Reason.SUPERSEDED, 10, 30, 3),
+        (Reason.SUPERSEDED, 40, 60, 3),
+    ]
