@@ -49,6 +49,7 @@ def test_a_viewer_cannot_press_a_verb(viewer: Client, verb: str) -> None:
     assert viewer.get(verb_url(routine, verb)).status_code == 403
 
 
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("verb", sorted(VERBS))
 def test_a_verb_needs_its_own_permission_and_no_other(login: Login, verb: str) -> None:
     """The permission of the verb opens its page; all the others together do not."""

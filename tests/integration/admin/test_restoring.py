@@ -15,7 +15,7 @@ from routines_app import service
 from routines_app.masks import MASK
 from routines_app.models import Routine, RoutineRun
 from tests.browser.scenes import make_routine
-from tests.integration.admin.pages import run_url, told, verb_url
+from tests.integration.admin.pages import run_url, told, unrendered, verb_url
 from tests.integration.admin.test_form import ADD, NEW, change_url, form_of, save, typed
 from tests.integration.conftest import NOTE, Login
 
@@ -32,7 +32,8 @@ def routine() -> Routine:
 
 def run_form(client: Client, routine: Routine, like: RoutineRun | None = None) -> Any:
     address = verb_url(routine, "run") + (f"?like={like.pk}" if like else "")
-    return client.get(address).context["form"]
+    with unrendered():
+        return client.get(address).context["form"]
 
 
 def run(client: Client, routine: Routine, like: RoutineRun | None = None, **changes: str) -> Any:

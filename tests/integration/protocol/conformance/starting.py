@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from routines_app.core.words import ConcurrencyPolicy, RunStatus
-from routines_app.models import Routine, RoutineRun
+from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.run import begin as module
 from routines_app.protocol.run.begin import Starter
@@ -49,10 +49,10 @@ def assert_starts(kind: str, run: RoutineRun) -> RunFacts:
 
 def assert_refused(kind: str, run: RoutineRun, routine_id: int | None = None) -> None:
     """No row of the ledger changes."""
-    before, states = columns(run), [state_columns(routine) for routine in Routine.objects.order_by("pk")]
+    runs, states = RoutineRun.objects.order_by("pk").values(), RoutineState.objects.order_by("pk").values()
+    before = list(runs), list(states)
     assert begin(kind, run, routine_id) is None
-    assert columns(run) == before
-    assert [state_columns(routine) for routine in Routine.objects.order_by("pk")] == states
+    assert (list(runs.all()), list(states.all())) == before
 
 
 def judge(kind: str, run: RoutineRun, starts: bool) -> None:

@@ -41,7 +41,6 @@ def test_only_a_pending_run_starts(kind: str, status: RunStatus, starts: bool) -
 
 
 @both_kinds
-@pytest.mark.parametrize("trigger", list(RunTrigger))
 @pytest.mark.parametrize("asked", [True, False], ids=["asked for", "by itself"])
 @pytest.mark.parametrize(
     ("status", "starting"),
@@ -52,12 +51,11 @@ def test_only_a_pending_run_starts(kind: str, status: RunStatus, starts: bool) -
         (RoutineStatus.ARCHIVED, set()),
     ],
 )
-def test_the_routines_status_holds_back(
-    kind: str, status: RoutineStatus, trigger: RunTrigger, asked: bool, starting: set[bool]
-) -> None:
+def test_the_routines_status_holds_back(kind: str, status: RoutineStatus, asked: bool, starting: set[bool]) -> None:
     """Paused and parked hold back all but what was asked for by hand, retries of it included; archived that as well."""
-    routine = make_routine(concurrency_policy=FITTING[kind], status=status)
-    judge(kind, make_run(routine, trigger=trigger, requested_at=MOMENT if asked else None), asked in starting)
+    for trigger in RunTrigger:
+        routine = make_routine(concurrency_policy=FITTING[kind], status=status)
+        judge(kind, make_run(routine, trigger=trigger, requested_at=MOMENT if asked else None), asked in starting)
 
 
 @both_kinds
