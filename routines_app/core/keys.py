@@ -34,7 +34,7 @@ def unkeyed_prefix(routine_id: object) -> str:
 
 
 def unkeyed_key(routine_id: object, token: object, attempt: int) -> str:
-    """The key of an attempt at a manual request without a key of the caller's; `token` has a random part."""
+    """The key of an attempt at a manual request without a key of the caller's; `token` is a random one."""
     return f"{unkeyed_prefix(routine_id)}{token}:{attempt}"
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from celery.app import app_or_default
 from django.db.models import Q
-from django.utils.crypto import salted_hmac
 
 from routines_app.conf import get_settings
 from routines_app.coordination.broker_address import CONFIGURE, NO_BROKER, has_broker
@@ -52,7 +51,7 @@ from routines_app.verbs.checking.rules import Text
 from routines_app.verbs.editing import ACTOR, editing, refuse_archived
 
 KEY = Text(longest=limits.LONGEST_KEY, required=True)
-WORDS_LENGTH = 32  # of what stands for the arguments in a key: nobody finds two that have the same
+COMPARED_AT_MOST = 100  # waiting requests with arguments of their own
 _ANEW = "ask for a run with arguments that are typed anew"
 
 
@@ -99,21 +98,7 @@ class Request:
     requested_by: str
 
     def key_for(self, routine: Routine) -> str:
-        if self.keyed:
-            return manual_key(routine.pk, self.token, 1)
-        return unkeyed_key(routine.pk, f"{self.words_for(routine)}.{self.token}", 1)
-
-    def words_for(self, routine: Routine) -> str:
-        """What stands for the arguments in a key, so that the same request is found among any number.
-
-        Made with the project's secret: keys are shown where arguments are masked, and a hash that anybody can make
-        would let them try out what they guess.
-        """
-        given = self.arguments_for(routine)
-        if not given:
-            return ""
-        text = json.dumps([given["args"], given["kwargs"]], sort_keys=True)  # in JSON, `1`, `1.0` and `true` differ
-        return salted_hmac("routines.run_now", text, algorithm="sha256").hexdigest()[:WORDS_LENGTH]
+        return (manual_key if self.keyed else unkeyed_key)(routine.pk, self.token, 1)
 
     def arguments_for(self, routine: Routine) -> dict[str, Any]:
         """Both parts or none: beside what somebody has chosen, a later edit of the routine's must not get in."""
@@ -187,12 +172,20 @@ def _still_waiting(routine: Routine, request: Request, pool_id: int | None) -> R
     """
     runs = RoutineRun.objects.using(ledger_alias()).filter(routine_id=routine.pk, status=RunStatus.PENDING)
     waiting = runs.filter(trigger=RunTrigger.MANUAL, dispatched_at=None).order_by("id")
-    prefix = f"{unkeyed_prefix(routine.pk)}{request.words_for(routine)}."
-    # What the routine was edited to since, it was not asked for.
-    alike = waiting.filter(idempotency_key__startswith=prefix, task=routine.task, queue=routine.queue)
+    unkeyed = waiting.filter(idempotency_key__startswith=unkeyed_prefix(routine.pk))
+    alike = unkeyed.filter(task=routine.task, queue=routine.queue)  # what the routine was edited to since, it was not
     # In another pool it waits for other room; in none, it is about to be taken into the default pool.
-    in_its_pool = Q(pool_id=pool_id) | Q(pool_id=None) if routine.pool_id is None else Q(pool_id=pool_id)
-    return alike.filter(in_its_pool).first()
+    alike = alike.filter(Q(pool_id=pool_id) | Q(pool_id=None) if routine.pool_id is None else Q(pool_id=pool_id))
+    wanted = request.arguments_for(routine)
+    if not wanted:
+        return alike.filter(args__isnull=True, kwargs__isnull=True).first()
+    text = _as_text(wanted["args"], wanted["kwargs"])
+    return next((run for run in alike[:COMPARED_AT_MOST] if _as_text(run.args, run.kwargs) == text), None)
+
+
+def _as_text(*arguments: Any) -> str:
+    """In JSON, `1`, `1.0` and `true` differ."""
+    return json.dumps(arguments, sort_keys=True)
 
 
 def _new_run(routine: Routine, request: Request, pool_id: int | None, now: datetime) -> RoutineRun:

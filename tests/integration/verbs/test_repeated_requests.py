@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
 from routines_app import service
 from routines_app.core.words import RunStatus, RunTrigger
@@ -52,30 +51,6 @@ def test_a_request_in_other_words_is_another_one(make: Make, time: Time) -> None
     assert service.run_now(routine).pk not in {plain.pk, keyed.pk}, "what has a key is asked for by that"
     service.update_routine(routine, queue="other")
     assert service.run_now(routine).queue == "other"
-
-
-def test_the_same_request_is_found_among_however_many_wait(make: Make) -> None:
-    """Each has arguments of its own, and the last one is recognised like the first."""
-    routine = make(pool=service.create_pool("slow", max_concurrent=1), kwargs={"a": 1})
-    asked = [service.run_now(routine, args=[number]) for number in range(101)]
-    assert service.run_now(routine, args=[100]).pk == asked[-1].pk
-    assert service.run_now(routine, args=[100], kwargs={"a": 1}).pk == asked[-1].pk
-    assert service.run_now(routine, args=[100], kwargs={"a": 1.0}).pk != asked[-1].pk
-    assert service.run_now(routine, args=[100.0]).pk not in {run.pk for run in asked}
-
-
-def test_a_key_tells_nothing_about_the_arguments(make: Make, settings: Settings) -> None:
-    """Keys are shown where arguments are masked: who guesses a password must not be able to try it on them."""
-    settings.SECRET_KEY = "one"
-    routine = make(pool=service.create_pool("slow", max_concurrent=1))
-    first = service.run_now(routine, kwargs={"password": "1234"})
-    settings.SECRET_KEY = "another"
-    assert _words(service.run_now(routine, kwargs={"password": "1234"})) != _words(first)
-
-
-def _words(run: RoutineRun) -> str:
-    """The part of a key that stands for the arguments."""
-    return run.idempotency_key.split(":")[3].partition(".")[0]
 
 
 @pytest.mark.parametrize(
