@@ -102,13 +102,11 @@ class Supersede:
     then: Publish | Hold
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Overtake:
     """Go before these, which leave their pool's queue and wait in line again; then do that with the candidate."""
 
     back: tuple[UUID, ...]
-    superseded: tuple[UUID, ...]
-    """Slots among them that end as SKIPPED, because a newer one waits and stands for them."""
     then: Publish | Hold
 
 
@@ -175,23 +173,18 @@ def _join_line(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> De
 
 
 def _ask_in_line(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Decision:
-    """A request goes before what it finds in the queue of a pool and whose turn comes later."""
-    overtaken = [other for other in active if other.queues and other.place.turn > run.place.turn]
+    """A request goes before the one slot that it finds in the queue of its pool.
+
+    Not where more of them queue, as under another policy before, or a newer one waits: with one of them back in line
+    there would be two, and no slot is skipped for a request.
+    """
+    queueing = [other for other in active if other.queues]
+    alone = len(queueing) == 1 and not any(_is_unsent_slot(other) for other in active)
+    overtaken = [other for other in queueing if alone and other.place.turn > run.place.turn]
     if _is_behind(run, [other for other in active if other not in overtaken]):
         return Hold(Reason.OVERLAP)
     then = _wait_for_time(run, now) or _go(run)
-    if not overtaken:
-        return then
-    waiting = [other.place for other in active if other in overtaken or _is_unsent_slot(other)]
-    return Overtake(
-        back=tuple(other.id for other in overtaken),
-        superseded=tuple(other.id for other in overtaken if _has_newer_slot(other.place, waiting)),
-        then=then,
-    )
-
-
-def _has_newer_slot(place: Place, waiting: Sequence[Place]) -> bool:
-    return place.is_slot and any(other.is_slot and other > place for other in waiting)
+    return Overtake(tuple(other.id for other in overtaken), then) if overtaken else then
 
 
 def _take_their_place(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Replace | None:

@@ -22,7 +22,7 @@ from routines_app.protocol.ledger.errors import Trouble, trouble_of
 from routines_app.protocol.ledger.locks import lock_free_states, lock_states
 from routines_app.protocol.ledger.moments import readable
 from routines_app.verbs.checking.lookup import find_pool
-from routines_app.verbs.checking.rules import Integer
+from routines_app.verbs.checking.rules import Integer, moment
 from routines_app.verbs.ending import who_and_why
 from routines_app.verbs.held_rows import verb_transaction
 
@@ -49,7 +49,7 @@ def clear_overrides(
     said = who_and_why("cancelled", reason, actor)
     only = None if pool is None else find_pool(pool)
     now = clock.now()  # what is asked for from now on is not meant
-    until = now if until is None else min(until, now)
+    until = now if until is None else min(moment("until", until), now)
     clearing, cancelled = _Clearing(only, said), 0
     for batch in _batches(only, until):
         cancelled += clearing.cancel(batch)
@@ -83,7 +83,7 @@ def requests_to_clear(
     """What `clear_overrides` would cancel now, of which at most `limit` are shown. Reads only."""
     limit = LIMIT("limit", limit)
     only = None if pool is None else find_pool(pool)
-    requests = _requests(only, clock.now() if until is None else until)
+    requests = _requests(only, clock.now() if until is None else moment("until", until))
     in_order = requests.filter(readable("requested_at")).order_by("requested_at", "id")
     columns = ("id", "routine__name", "requested_at", "requested_by")
     first = tuple(WaitingRequest._make(row) for row in in_order.values_list(*columns)[:limit])

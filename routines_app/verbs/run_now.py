@@ -40,7 +40,6 @@ from routines_app.models import ChangeKind, Routine, RoutineRun, ScheduleChange
 from routines_app.protocol.end.line import step_back
 from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
-from routines_app.protocol.end.unstarted import supersede_pending
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.default_pool import pool_of
 from routines_app.protocol.publish import outbox
@@ -67,7 +66,7 @@ def run_now(
 
     The same `idempotency_key` for the same routine returns the run that the first call made. Without one, what
     was asked for without one and still waits, because it was not sent yet, is not made again: with the same arguments
-    it is that run, unless the routine has another pool by now.
+    it is that run, unless the routine has another pool by now. The hundred oldest with arguments are compared.
     """
     request = checked_request(args, kwargs, idempotency_key, requested_by)
     with editing(routine) as edit:
@@ -232,10 +231,7 @@ def _admit(routine: Routine, run: RoutineRun, now: datetime) -> None:
 
 def _overtake(decided: Overtake, now: datetime) -> Publish | Hold:
     """Under the state's lock; one that its pool lets through before it is locked is not overtaken but waited for."""
-    if not step_back(decided.back, now):
-        return Hold(Reason.OVERLAP)
-    supersede_pending(decided.superseded, now)
-    return decided.then
+    return decided.then if step_back(decided.back, now) else Hold(Reason.OVERLAP)
 
 
 def _stand(run: RoutineRun, decided: Publish | Hold, now: datetime) -> None:

@@ -27,7 +27,7 @@ from routines_app.core.catch_up import CatchUp
 from routines_app.core.firing import Firing, decide_claim
 from routines_app.core.governor import expired_hints
 from routines_app.core.line import Place, place_of
-from routines_app.core.owed import Due, Skipped, never_reached
+from routines_app.core.owed import Due, Skipped
 from routines_app.core.triggers import Span
 from routines_app.core.words import (
     CatchUpPolicy,
@@ -132,12 +132,9 @@ def _replanned(row: DueRow, fingerprint: str, now: datetime) -> Claimed:
     )
     plan_of = plan_state(row, row)
     expired = expired_hints(plan_of, now) if active else ()
-    ended = never_reached(plan_of, anchor or now) if plan.source is Source.ENDED else ()
-    if ended:
-        state = state._replace(last_slot=ended[-1].span.last)
     return Claimed(
         state=state,
-        runs=_superseded(row, state, now) + tuple(skipped_run(row, skip, now) for skip in ended),
+        runs=_superseded(row, state, now),
         replanned=row.fingerprint != state.fingerprint,
         drops=expired,
         expired=expired,

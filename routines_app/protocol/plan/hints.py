@@ -73,13 +73,12 @@ def move_plan(
 
 def _plan_past(routine: Routine, state: RoutineState, now: datetime, *, changed: bool = False) -> list[Left]:
     """Plan the slots from now on. Of a cron, what lies before the new anchor is settled, and not more: a hinted pace
-    goes on from its old one, and the claim settles what it goes past. Where the schedule has ended, all is settled:
-    nobody looks again."""
+    goes on from its old one, and the claim settles what it goes past. Nor what is to come where the schedule has ended:
+    who set a clamp or an end by mistake takes it back, and those slots fire."""
     before = None if changed else state.last_slot
     plan_slots(routine, state, now, changed=changed)
     anchor = anchor_of(routine, state)
-    until = routine.end_at if state.next_slot is None and routine.end_at is not None else anchor
-    passed = passed_over(trigger_of(routine, state), before or anchor, until)
+    passed = passed_over(trigger_of(routine, state), before or anchor, anchor)
     if passed:
         state.last_slot = max(anchor, passed[-1].span.last)
     return [Left(each.span) for each in passed]

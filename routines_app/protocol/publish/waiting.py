@@ -110,7 +110,7 @@ def _take(some: QuerySet[RoutineRun], now: datetime) -> list[WaitingRow]:
         return []
     exclusive = {row.routine_id for row in candidates if is_exclusive(row.policy)}
     locked = lock_free_states(exclusive)
-    ids = _pooled([row for row in candidates if row.routine_id not in exclusive or row.routine_id in locked])
+    ids = _pooled([row for row in candidates if row.routine_id not in exclusive or row.routine_id in locked], now)
     rows = skipping_locked(_waiting(now).filter(AnyOf("id", ids)).order_by("id"), keys=False)
     taken = [
         (pool, WaitingRow._make(row)) for pool, *row in rows.values_list(pool_or_default("pool_id"), *WAITING_COLUMNS)
@@ -118,13 +118,23 @@ def _take(some: QuerySet[RoutineRun], now: datetime) -> list[WaitingRow]:
     return [row for pool, row in taken if row.pool_id == pool]  # or a pool became the default since: the next look
 
 
-def _pooled(candidates: list[_Candidate]) -> list[UUID]:
-    """Those that are where they belong: runs without a pool are taken into the default pool, if there is one."""
+def _pooled(candidates: list[_Candidate], now: datetime) -> list[UUID]:
+    """Those that are where they belong: runs without a pool are taken into the default pool, if there is one.
+
+    While somebody holds that pool they are looked at a moment later: at every look they would come before the others,
+    and a batch of them would hide all that there is.
+    """
     outside = {row.id: row.pool for row in candidates if row.pool_id is None and row.pool is not None}
+    if not outside:
+        return [row.id for row in candidates]
+    runs = RoutineRun.objects.using(ledger_alias()).filter(AnyOf("id", list(outside)), status=RunStatus.PENDING)
     free = free_keys(Pool, set(outside.values()))
     for pool_id in free:  # of which there is one at most
-        take_in(pool_id, RoutineRun.objects.using(ledger_alias()).filter(AnyOf("id", list(outside))))
-    return [row.id for row in candidates if row.id not in outside or outside[row.id] in free]
+        take_in(pool_id, runs)
+    if free:
+        return [row.id for row in candidates]
+    update_free(runs, publish_after=now + LOOK_AGAIN)
+    return [row.id for row in candidates if row.id not in outside]
 
 
 def next_waiting_at() -> datetime | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -131,3 +131,9 @@ def test_a_time_to_come_spares_nothing_less(make: Make) -> None:
     """What is asked for later than now is never meant."""
     waiting_run(make(), 1, **ASKED | {"requested_at": MONDAY + timedelta(seconds=1)})
     assert service.clear_overrides(until=MONDAY + timedelta(hours=1)) == 0
+
+
+def test_a_bound_without_a_timezone_is_refused() -> None:
+    """It could mean many moments."""
+    with pytest.raises(service.RoutineError, match="until"):
+        service.clear_overrides(until=datetime(2026, 1, 1))

@@ -28,13 +28,6 @@ def pause_and_resume() -> None:
 
 
 PLAN_ANEW: dict[str, Verb] = {"resume": pause_and_resume, "replan": lambda: service.replan_routine("report")}
-END_IT: dict[str, Verb] = PLAN_ANEW | {
-    "edit of the clamp": lambda: service.update_routine("report", min_interval_ms=TWO_HOURS_MS),
-    "edit while paused": lambda: (
-        service.pause_routine("report"),
-        service.update_routine("report", min_interval_ms=TWO_HOURS_MS),
-    ),
-}
 
 
 def planned(hours: Hours) -> float:
@@ -55,61 +48,27 @@ def catch_up(hours: Hours) -> None:
         end_waiting_runs()
 
 
-@pytest.mark.parametrize("verb", END_IT.values(), ids=END_IT.keys())
-def test_a_plan_that_ends_the_schedule_settles_what_it_goes_past(hours: Hours, verb: Verb) -> None:
-    """Nobody looks again: all slots until the end have their row at once."""
-    hours.make(**TENS, end_at=at(hours, 60))
-    hours.pass_by(minutes=11)
-    service.propose_factor(10, routine="report", ttl="2h")
-    assert planned(hours) == 20
-    verb()
-    state = RoutineState.objects.get()
-    assert (state.next_slot, state.last_slot, state.fresh_hints(hours.now)) == (None, at(hours, 60), [])
-    assert rows(hours)[1:] == [(20, "superseded", 5)]
-    hours.pass_by(hours=2)
-    assert_balances(hours)
-
-
 @pytest.mark.parametrize(
-    "propose",
+    "by_mistake",
     [
-        lambda: service.propose_interval("report", "90m", ttl="5h"),
-        lambda: service.propose_factor(9, routine="report", ttl="5h"),
+        lambda hours: service.update_routine("report", min_interval_ms=TWO_HOURS_MS),
+        lambda hours: service.update_routine("report", end_at=at(hours, 15)),
+        lambda _: (service.propose_factor(10, routine="report", ttl="2h"), service.replan_routine("report")),
     ],
-    ids=["interval", "factor"],
+    ids=["clamp", "end", "hint"],
 )
-def test_an_earlier_end_under_a_slow_hint_settles_what_that_goes_past(hours: Hours, propose: Verb) -> None:
-    """The edit ends the schedule before the hint's next moment."""
-    hours.make(**TENS)
-    hours.pass_by(minutes=11)
-    propose()
-    service.update_routine("report", end_at=at(hours, 60))
-    hours.pass_by(hours=2)
-    assert rows(hours) == [(10, "baseline-cron", 1), (20, "superseded", 5)]
-    assert_balances(hours)
-
-
-@pytest.mark.parametrize("several", [False, True], ids=["one", "many"])
-def test_clearing_hints_settles_what_a_clamp_goes_past_until_the_end(hours: Hours, several: bool) -> None:
-    hours.make(**TENS, end_at=at(hours, 60), min_interval_ms=TWO_HOURS_MS, tags=["t"])
-    service.propose_interval("report", "5m", ttl="4h")
-    service.propose_next_time("report", at(hours, 7))
-    RoutineState.objects.update(clamps_from=at(hours, 0))  # as after a slot at the full hour
-    service.clear_hints(**({"tag": "t"} if several else {"routine": "report"}))
-    assert (RoutineState.objects.get().next_source, rows(hours)) == (Source.ENDED, [(10, "superseded", 6)])
-    hours.pass_by(hours=2)
-    assert_balances(hours)
-
-
-def test_a_schedule_that_sql_has_ended_leaves_no_slot_without_a_row(hours: Hours) -> None:
-    """The claim that finds it so settles what the clamp goes past."""
+def test_a_plan_that_ends_the_schedule_by_mistake_is_taken_back(hours: Hours, by_mistake: Callable[..., Any]) -> None:
+    """What is to come has no row yet, so it fires."""
     hours.make(**TENS, end_at=at(hours, 60))
     hours.pass_by(minutes=11)
-    Routine.objects.update(min_interval_ms=TWO_HOURS_MS)
-    hours.pass_by(minutes=10)
+    by_mistake(hours)
     assert RoutineState.objects.get().next_source == Source.ENDED
-    assert rows(hours) == [(10, "baseline-cron", 1), (20, "superseded", 1), (30, "superseded", 4)]
-    assert hours.found() == []
+    service.update_routine("report", min_interval_ms=None, end_at=at(hours, 60))
+    service.clear_hints("report")
+    assert planned(hours) == 20
+    hours.pass_by(hours=2)
+    assert [minute for minute, _, _ in rows(hours)] == [10, 20, 30, 40, 50, 60]
+    assert_balances(hours)
 
 
 @pytest.mark.parametrize("verb", PLAN_ANEW.values(), ids=PLAN_ANEW.keys())

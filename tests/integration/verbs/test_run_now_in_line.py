@@ -80,13 +80,26 @@ def test_the_slot_goes_when_the_request_has_ended(make: Make, time: Time, full: 
     assert stands(slot) == ("PENDING", "")
 
 
-def test_of_two_slots_the_newer_one_keeps_waiting(make: Make, full: Pool, blocker: RoutineRun) -> None:
-    """At most one slot waits in line: the older one gives way, as if it had waited there before."""
+def test_no_slot_is_skipped_for_a_request(make: Make, full: Pool, blocker: RoutineRun) -> None:
+    """At most one slot waits in line: where another does already, the one in the pool's queue stays there."""
     routine = make("asked", pool=full, concurrency_policy="QUEUE", every="10m")
     older = waiting_run(routine, 2, pool=full, scheduled_for=MONDAY - timedelta(minutes=10), **QUEUES)
     newer = waiting_run(routine, 3, pool=full, **QUEUES | {"publish_after": MONDAY, "reason": "overlap"})
-    service.run_now(routine.pk)
-    assert (stands(older), stands(newer)) == (("SKIPPED", "superseded"), ("PENDING", "overlap"))
+    assert stands(service.run_now(routine.pk)) == ("PENDING", "overlap")
+    assert (stands(older), stands(newer)) == (("PENDING", "ceiling"), ("PENDING", "overlap"))
+
+
+def test_slots_that_another_policy_let_into_the_queue_stay_there(make: Make, full: Pool, blocker: RoutineRun) -> None:
+    """However many there are, and only some of them read: a request waits behind them."""
+    routine = make("asked", pool=full, concurrency_policy="ALLOW", every="10m")
+    for number in range(2, 52):
+        at = MONDAY - timedelta(minutes=10 * (60 - number))
+        waiting_run(routine, number, pool=full, scheduled_for=at, **QUEUES)
+    service.update_routine("asked", concurrency_policy="QUEUE")
+    asked = service.run_now("asked")
+    assert stands(asked) == ("PENDING", "overlap")
+    slots = RoutineRun.objects.filter(routine=routine).exclude(pk=asked.pk)
+    assert set(slots.values_list("status", "reason")) == {("PENDING", "ceiling")}
 
 
 @pytest.mark.parametrize("ahead", [{"trigger": "retry", "attempt": 2}, {"admitted_at": MONDAY, "reason": ""}])

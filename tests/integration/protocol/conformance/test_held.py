@@ -8,6 +8,7 @@ import pytest
 from django.db import transaction
 
 from routines_app import service
+from routines_app.core.admission import LOOK_AGAIN
 from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol.claim import due
 from routines_app.protocol.claim.due import Taken, take_due, take_these
@@ -125,6 +126,19 @@ def test_while_somebody_holds_the_default_pool_nothing_goes_past_it() -> None:
         assert dispatch_waiting(MOMENT) == []
         standing = dict(RoutineRun.objects.values_list("pk", "reason"))
         assert standing == {outside.pk: "", named.pk: "ceiling"}
-    assert dispatch_waiting(MOMENT) == []
+    assert dispatch_waiting(MOMENT + LOOK_AGAIN) == []
     outside.refresh_from_db()
     assert (outside.pool_id, outside.reason) == (default.pk, "ceiling")
+
+
+def test_a_batch_that_waits_for_the_default_pool_does_not_hide_the_others() -> None:
+    """Nobody can take it in while somebody holds the pool, so it makes way."""
+    default, other = (Pool.objects.create(name=name, max_concurrent=1) for name in ("default", "other"))
+    *outside, named = waiting_runs(4, publish_after=MOMENT)
+    RoutineRun.objects.filter(pk=named.pk).update(pool=other, publish_after=MOMENT + SECOND / 2)
+    Pool.objects.filter(pk=default.pk).update(is_default=True)
+    with held("pool", "id", [default.pk]):
+        for _ in range(2):
+            dispatch_waiting(MOMENT + SECOND / 2, limit=len(outside))
+    named.refresh_from_db()
+    assert named.reason == "ceiling"
