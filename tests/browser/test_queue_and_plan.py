@@ -27,7 +27,7 @@ def test_overrides_of_a_pool_are_cleared_from_the_queue(open_page: Open, make_us
     expect(overrides).to_contain_text("import-prices")
     expect(overrides).to_contain_text("grace")
     page.get_by_role("link", name="Clear overrides").press("Enter")
-    expect(page.get_by_label("Pool")).to_have_value("warehouse")
+    expect(page.get_by_text("Only for pool warehouse.")).to_be_visible()
     page.get_by_label("Why").fill("asked by mistake")
     page.get_by_role("button", name="Clear overrides").press("Enter")
     expect(page.locator(".messagelist")).to_contain_text("Cancelled 1 waiting request of warehouse.")
