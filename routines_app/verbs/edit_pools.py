@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import IntegrityError
+from django.db import Error, IntegrityError, connections
 from django.db.models import Q
 
 from routines_app.coordination.wakeups import wake_beats
@@ -12,6 +12,7 @@ from routines_app.core.errors import DuplicateName, NotAllowed
 from routines_app.core.transitions import ACTIVE
 from routines_app.models import Pool
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
+from routines_app.protocol.ledger.errors import Trouble, trouble_of
 from routines_app.protocol.upkeep.unpooled import take_into
 from routines_app.verbs.checking.lookup import find_pool
 from routines_app.verbs.checking.names import Name
@@ -100,6 +101,12 @@ def _save(pool: Pool, **how: Any) -> None:
             # else is not ours to explain.
             _refuse_duplicate(pool)
             if not tries_left:
+                raise
+        except Error as error:
+            # MariaDB ends one of two that become the default at once. In a transaction of the caller's that has undone
+            # the caller's work too, and only the caller can do it again.
+            alone = not connections[ledger_alias()].in_atomic_block
+            if not (tries_left and alone and trouble_of(error) is Trouble.CONFLICT):
                 raise
         else:
             return
