@@ -34,6 +34,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedRedis]:
     server.start()
     yield server
     server.dispose()
+    nobody_knows()  # or the tests that this process runs next would rest with it
 
 
 def nobody_knows() -> None:
