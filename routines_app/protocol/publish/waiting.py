@@ -127,13 +127,13 @@ def _pooled(candidates: list[_Candidate], now: datetime) -> list[UUID]:
     outside = {row.id: row.pool for row in candidates if row.pool_id is None and row.pool is not None}
     if not outside:
         return [row.id for row in candidates]
-    runs = RoutineRun.objects.using(ledger_alias()).filter(AnyOf("id", list(outside)), status=RunStatus.PENDING)
     free = free_keys(Pool, set(outside.values()))
     for pool_id in free:  # of which there is one at most
-        take_in(pool_id, runs)
+        take_in(pool_id, RoutineRun.objects.using(ledger_alias()).filter(AnyOf("id", list(outside))))
     if free:
         return [row.id for row in candidates]
-    update_free(runs, publish_after=now + LOOK_AGAIN)
+    # Only what still waits: another beat may have sent one since, and then this would be the look for its message.
+    update_free(_waiting(now).filter(AnyOf("id", list(outside))), publish_after=now + LOOK_AGAIN)
     return [row.id for row in candidates if row.id not in outside]
 
 
