@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.figures import Figure, Series
 from benchmarks.servers import Servers, process_environment
 
-SCENARIOS = ("burst", "steady", "idle", "edit", "two_beats", "worker", "killed_children", "admin")
+SCENARIOS = ("burst", "steady", "idle", "edit", "two_beats", "worker", "killed_children", "rotation", "admin")
 TOO_LONG_FOR_QUICK = {"killed_children", "admin"}  # the admin needs large tables to say anything
 RESULTS = Path(__file__).parent / "results"
 

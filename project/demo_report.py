@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TextIO
 
+from django.db.models import Q
+
 from routines_app import service
+from routines_app.core.rotation import TICK_TASK
 from routines_app.core.words import RoutineStatus, RunStatus
-from routines_app.models import Routine, RoutineRun
+from routines_app.models import Rotation, Routine, RoutineRun
 
 # A slot this close to the end may still be on its way to a worker that is being stopped.
 MARGIN = timedelta(seconds=10)
@@ -45,9 +48,11 @@ class Report:
         """Print the table; False when a routine that should have run did not."""
         self.working_since = self.first_start() or self.started
         ended = service.now()
-        routines = list(Routine.objects.select_related("state"))
+        routines = list(Routine.objects.filter(rotation=None).select_related("state"))
         late = [routine.name for routine in routines if self.expected(routine, ended) and not self.ran(routine)]
         print_table([HEADINGS, *(self.row(routine, ended) for routine in routines)], output)
+        for rotation in service.list_rotations():
+            output.write(f"\n{told(rotation)}\n")
         seconds = (ended - self.started).total_seconds()
         if late:
             output.write(f"\nIn {seconds:.0f} s these should have run and did not: {', '.join(late)}\n")
@@ -63,28 +68,44 @@ class Report:
 
     def first_start(self) -> datetime | None:
         """When the first body started: from then on beat and worker were up, however slow the machine is."""
-        runs = RoutineRun.objects.filter(started_at__gte=self.started)
+        runs = RoutineRun.objects.filter(started_at__gte=self.started).exclude(task=TICK_TASK)  # a beat alone ticks
         return runs.order_by("started_at").values_list("started_at", flat=True).first()
 
     def ran(self, routine: Routine) -> bool:
         """A body started or, for a slot that was over before the start, the ledger says why not."""
-        runs = RoutineRun.objects.filter(routine=routine)
+        runs = RoutineRun.objects.filter(Q(routine=routine) | Q(rotation_id=routine.pk)).exclude(task=TICK_TASK)
         if runs.filter(started_at__gte=self.started).exists():
             return True
         accounted = runs.filter(status=RunStatus.SKIPPED, completed_at__gte=self.started).exists()
         return self.promises[routine.pk].missed and accounted
 
     def row(self, routine: Routine, ended: datetime) -> tuple[str, ...]:
-        runs = list(RoutineRun.objects.filter(routine=routine).order_by("id"))
+        runs = list(RoutineRun.objects.filter(routine=routine, rotation=None).order_by("id"))  # ticks without seedings
         counts = Counter(run.status for run in runs)
         return (
             routine.name,
             schedule(routine),
             "yes" if self.expected(routine, ended) else "no",
-            ", ".join(f"{count} {status}" for status, count in counts.most_common()) or "none",
+            counted(counts) or "none",
             outcome(runs[-1]) if runs else "",
             next_fire(routine, ended),
         )
+
+
+def told(rotation: Rotation) -> str:
+    """What a rotation did, in its members' runs: `shops: 8 members (3 owed, …); plan: 8 SUCCESS; build: …`."""
+    status = service.rotation_status(rotation)
+    standing = f"{status.owed} owed, {status.in_flight} in flight, {status.fresh} fresh, {status.failing} failing"
+    runs = RoutineRun.objects.filter(rotation=rotation).order_by("id").values_list("phase", "status")
+    phases: dict[str, Counter[str]] = {}
+    for phase, outcome in runs:
+        phases.setdefault(phase, Counter())[outcome] += 1
+    parts = [f"{phase}: {counted(counts)}" for phase, counts in phases.items()]
+    return "; ".join([f"rotation {rotation.name}: {status.members} members ({standing})", *parts])
+
+
+def counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {status}" for status, count in counts.most_common())
 
 
 def schedule(routine: Routine) -> str:

@@ -1,4 +1,4 @@
-"""What the demo seeds: every trigger and every policy, as arguments of `create_routine`."""
+"""What the demo seeds: every trigger and every policy, as arguments of `create_routine` and `create_rotation`."""
 
 from __future__ import annotations
 
@@ -190,5 +190,25 @@ ROUTINES: list[dict[str, Any]] = [
         "cron": "@hourly",
         "group": "manual",
         "tags": ["paused"],
+    },
+]
+
+ROTATIONS: list[dict[str, Any]] = [
+    {
+        "name": "crawl-shops",
+        "description": "A rotation: keeps eight shops fresh, the stalest first, two a tick. Seeding makes its members.",
+        "every": "3s",
+        "budget": 2,
+        "max_in_flight": 3,
+        "fresh_for": "30s",
+        "task": "project.tasks.build_catalogue",
+        "phases": [
+            {"name": "plan", "task": "project.tasks.plan_crawl"},
+            {"name": "build", "task": "project.tasks.build_catalogue", "kwargs": {"seconds": 1.5}},
+            {"name": "check", "task": "project.tasks.check_catalogue"},
+        ],
+        "seed": "project.shops.members",
+        "tags": ["rotation"],
+        "group": "rotation",
     },
 ]

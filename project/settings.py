@@ -105,4 +105,8 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_ENABLE_PREFETCH_COUNT_REDUCTION = False
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 2.0  # seconds that a worker told to end at once leaves to its runs
 
-ROUTINES = {"REDIS_URL": REDIS_URL}
+ROUTINES = {
+    "REDIS_URL": REDIS_URL,
+    "SEEDS": ["project.shops.members"],
+    "HEARTBEAT_FILE": os.environ.get("HEARTBEAT_FILE", ""),  # for liveness probes
+}

@@ -7,6 +7,7 @@ from typing import Any
 
 from celery import shared_task
 
+from project.shops import CLOSED
 from routines_app import current_run
 
 
@@ -57,3 +58,24 @@ def exclusive(seconds: float = 2.0) -> dict[str, int | None]:
     time.sleep(seconds)
     run = current_run()
     return {"fence": run.fence if run is not None else None}
+
+
+@shared_task
+def plan_crawl(shop: str) -> dict[str, Any]:
+    """The first phase of a shop's cycle: what there is to fetch. One that is closed never gets further."""
+    if shop == CLOSED:
+        raise ConnectionError(f"nobody answers in {shop}")
+    return {"shop": shop, "pages": 2 + len(shop)}
+
+
+@shared_task
+def build_catalogue(shop: str, seconds: float = 1.0) -> str:
+    """The second one: takes a while."""
+    time.sleep(seconds)
+    return f"built the catalogue of {shop}"
+
+
+@shared_task
+def check_catalogue(shop: str) -> str:
+    """The last one: with it the cycle is whole."""
+    return f"{shop} is fresh"

@@ -2,7 +2,10 @@
 
 from typing import Any
 
+from routines_app.declaring import declare, routine
+
 __version__ = "0.1.0"
+__all__ = ["current_run", "declare", "routine"]
 
 
 def __getattr__(name: str) -> Any:

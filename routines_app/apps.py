@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class RoutinesConfig(AppConfig):
@@ -13,7 +14,7 @@ class RoutinesConfig(AppConfig):
 
     def ready(self) -> None:
         import routines_app.beat.checks  # noqa: F401 - importing them registers them
-        from routines_app import checks, cron_checks, log_format, receivers, tasks  # noqa: F401
+        from routines_app import checks, cron_checks, declared_checks, log_format, migrated, receivers, tasks  # noqa: F401
         from routines_app.core import errors
         from routines_app.masks import brief
         from routines_app.models import ledger_time
@@ -21,3 +22,4 @@ class RoutinesConfig(AppConfig):
 
         ledger_time.take_from(clock.now)
         errors.show_with(brief)
+        post_migrate.connect(migrated.sync_after_migrate, sender=self, dispatch_uid="routines.sync_after_migrate")

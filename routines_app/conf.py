@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import re
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +30,10 @@ class Settings:
 
     What `task_routes` and the tasks themselves say is the project's own, and is not asked of this list.
     """
+
+    seeds: tuple[str, ...] = ()
+    """The dotted paths of the callables that a rotation may be seeded by, for those who edit it in the admin. Code and
+    the command line may name any: whoever uses these can run what they like anyway."""
 
     claim_batch: int = 500
     """How many due routines one claim transaction takes: large enough to be fast, short enough to not block."""
@@ -99,8 +104,24 @@ class Settings:
     node_seconds: float = 60.0
     """How often beats and workers report themselves."""
 
+    heartbeat_file: str = ""
+    """Where beats (`….beat`) and workers (`….worker`) leave a sign of life on their own machine, for liveness probes:
+    `/run/routines`, say. Empty: nowhere, and `routines health --here` asks the ledger."""
+
     import_beat_schedule: bool = True
     """Turn the Celery app's static `beat_schedule` into routines when a beat starts."""
+
+    declared: dict[str, Any] = field(default_factory=dict)
+    """Routines by their names, each with its fields, `task` among them: what `@routine` says, for tasks of others."""
+
+    sync_declared: bool = True
+    """Bring what code declares into the ledger after `migrate` and when a beat starts. False: only `routines sync`."""
+
+    sync_at_migrate: bool = True
+    """After `migrate`, make those that are not there yet. False: they wait for a beat's start, or `routines sync`."""
+
+    declared_scope: str = "code"
+    """Whose declarations these are: projects that share a ledger need different ones."""
 
     undeclared_minutes: float = 10.0
     """A code-declared routine that no live beat declares any more is archived after this long."""
@@ -117,8 +138,8 @@ class Settings:
 def get_settings() -> Settings:
     """The project's settings; an unknown name or a wrong type is an `ImproperlyConfigured`."""
     given: dict[str, Any] = dict(getattr(settings, "ROUTINES", {}))
-    known = {field.name.upper(): field for field in fields(Settings)}
-    unknown = sorted(set(given) - set(known))
+    known = {each.name.upper() for each in fields(Settings)}
+    unknown = sorted(set(given) - known)
     if unknown:
         raise ImproperlyConfigured(f"ROUTINES: unknown {', '.join(unknown)}; known are {', '.join(sorted(known))}")
     found = Settings(**{name.lower(): _typed(name, value) for name, value in given.items()})
@@ -138,6 +159,8 @@ def _refuse_false_alarms(found: Settings) -> None:
 def _typed(name: str, value: Any) -> Any:
     if name == "QUEUES":
         return _queues(value)
+    if name == "SEEDS":
+        return _seeds(value)
     if name in _CHOICES:
         return _one_of(name, value)
     default = getattr(Settings(), name.lower())
@@ -157,6 +180,7 @@ def _typed(name: str, value: Any) -> Any:
     return value
 
 
+_DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 _CHOICES: dict[str, tuple[Any, ...]] = {"EVENTS": (None, True, False), "LOG_FORMAT": ("", "json")}
 
 
@@ -175,6 +199,15 @@ def _queues(value: Any) -> tuple[str, ...] | None:
     if not isinstance(value, list | tuple | set | frozenset) or not all(isinstance(n, str) and n for n in value):
         raise ImproperlyConfigured(f"ROUTINES['QUEUES']: {value!r} is not accepted: a list of names, or None")
     return tuple(sorted(value))
+
+
+def _seeds(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(
+        isinstance(path, str) and _DOTTED.fullmatch(path) for path in value
+    ):
+        wanted = "a list of dotted paths, such as shop.feeds.members"
+        raise ImproperlyConfigured(f"ROUTINES['SEEDS']: {value!r} is not accepted: {wanted}")
+    return tuple(value)
 
 
 def sqlite_options() -> dict[str, Any]:

@@ -19,6 +19,7 @@ from routines_app.core.durations import format_duration, parse_duration
 from routines_app.core.errors import (
     DuplicateName,
     Held,
+    ImportRefused,
     InvalidValue,
     NotAllowed,
     NotFound,
@@ -40,6 +41,7 @@ from routines_app.core.triggers import (
 from routines_app.core.zones import clock_changes
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.moments import readable
+from routines_app.protocol.rotate.counts import Tally, standings
 from routines_app.protocol.run.current import CurrentRun, current_run
 from routines_app.verbs.abandon import abandon_run
 from routines_app.verbs.archive import archive_routine
@@ -47,6 +49,7 @@ from routines_app.verbs.audit import Audit, audit
 from routines_app.verbs.backfill import backfill
 from routines_app.verbs.cancel import cancel_run
 from routines_app.verbs.checking.arguments import longest_json
+from routines_app.verbs.checking.code_says import differences
 from routines_app.verbs.checking.known_tasks import doubt_about, registered_tasks
 from routines_app.verbs.checking.limits import (
     LONGEST_ADDRESS,
@@ -56,15 +59,28 @@ from routines_app.verbs.checking.limits import (
     LONGEST_WORDS,
     SEARCH_WORDS,
 )
-from routines_app.verbs.checking.lookup import find_pool, find_routine, is_id
+from routines_app.verbs.checking.lookup import find_pool, find_rotation, find_routine, is_id
 from routines_app.verbs.checking.rules import is_storable, typed_moment
 from routines_app.verbs.checking.typed_json import read_json
 from routines_app.verbs.checking.validation import DECLARED_FIELDS, clean_value, default_timezone
 from routines_app.verbs.clear_overrides import WaitingRequest, WaitingRequests, clear_overrides, requests_to_clear
 from routines_app.verbs.create import create_routine
+from routines_app.verbs.declarations import Found, read_declarations
 from routines_app.verbs.delete import delete_routine
+from routines_app.verbs.doctor.answers import Level
+from routines_app.verbs.doctor.doctor import Finding, doctor
 from routines_app.verbs.draft import drafted_trigger, stored_trigger
 from routines_app.verbs.edit_pools import create_pool, delete_pool, is_pool_used, update_pool
+from routines_app.verbs.ensure import ensure_routine
+from routines_app.verbs.exports.export import export_routines
+from routines_app.verbs.exports.importing import import_routines, plan_import
+from routines_app.verbs.exports.plan_values import FieldChange, ImportPlan, PlannedEntry
+from routines_app.verbs.exports.texts import LONGEST as LONGEST_EXPORT
+from routines_app.verbs.exports.texts import read_export, render_export
+from routines_app.verbs.exports.words import FileFormat, ImportAction
+from routines_app.verbs.give_back import give_back
+from routines_app.verbs.health.health import Health, health
+from routines_app.verbs.health.recent import recent_health
 from routines_app.verbs.held_rows import impatiently
 from routines_app.verbs.hint import clear_hints, propose_factor, propose_interval, propose_next_time
 from routines_app.verbs.lease_of import Lease, lease_of
@@ -80,9 +96,23 @@ from routines_app.verbs.release_lease import release_lease
 from routines_app.verbs.replan import replan_changed, replan_routine
 from routines_app.verbs.reset import reset_routine
 from routines_app.verbs.resume import resume_routine, slots_to_release
+from routines_app.verbs.rotations.ask_seeding import ask_seeding
+from routines_app.verbs.rotations.callables import doubt_about_seed
+from routines_app.verbs.rotations.counting import count_members
+from routines_app.verbs.rotations.create import create_rotation
+from routines_app.verbs.rotations.lifecycle import archive_rotation, pause_rotation, resume_rotation
+from routines_app.verbs.rotations.list import list_rotations
+from routines_app.verbs.rotations.members import add_members, remove_members
+from routines_app.verbs.rotations.seed import seed_rotation
+from routines_app.verbs.rotations.status import next_tick_at, rotation_status
+from routines_app.verbs.rotations.tick import tick_rotation
+from routines_app.verbs.rotations.touch import touch, touch_members
+from routines_app.verbs.rotations.update import update_rotation
+from routines_app.verbs.rotations.values import Member, MembersAdded, Pick, RotationStatus, Seeded
 from routines_app.verbs.run_now import retry_run, run_now
 from routines_app.verbs.run_stalest import run_stalest
 from routines_app.verbs.second_opinion import Disagreement, disagreements, second_opinion
+from routines_app.verbs.sync import Act, Step, differing, sync_declared
 from routines_app.verbs.upcoming import fires_per_hour
 from routines_app.verbs.update import update_routine
 
@@ -92,7 +122,9 @@ __all__ = [
     "clear_hints",
     "create_routine",
     "delete_routine",
+    "ensure_routine",
     "find_routine",
+    "give_back",
     "pause_routine",
     "pause_until",
     "propose_factor",
@@ -108,12 +140,25 @@ __all__ = [
 # Runs: asking for them, stopping them, and the run that a task's body is in.
 __all__ += ["CurrentRun", "abandon_run", "backfill", "cancel_run", "current_run"]
 __all__ += ["clear_overrides", "list_runs", "prune_runs", "retry_run", "run_now", "run_stalest"]
+# Routines in code: bringing them into the ledger, and where people differ from it.
+__all__ += ["Act", "Found", "Step", "differences", "differing", "read_declarations", "sync_declared"]
 # Pools.
 __all__ += ["create_pool", "delete_pool", "find_pool", "is_pool_used", "list_pools", "pool_counts", "update_pool"]
+# Rotations: many members, kept fresh with a fixed budget.
+__all__ += ["archive_rotation", "ask_seeding", "create_rotation", "find_rotation", "list_rotations", "pause_rotation"]
+__all__ += ["resume_rotation", "rotation_status", "seed_rotation", "tick_rotation", "update_rotation"]
+__all__ += ["Member", "MembersAdded", "Pick", "RotationStatus", "Seeded"]
+__all__ += ["add_members", "remove_members", "touch", "touch_members"]
+__all__ += ["Tally", "count_members", "next_tick_at", "standings"]
+# Exports: routines as files, and back.
+__all__ += ["LONGEST_EXPORT", "FieldChange", "FileFormat", "ImportAction", "ImportPlan", "PlannedEntry"]
+__all__ += ["export_routines", "import_routines", "plan_import", "read_export", "render_export"]
 # Looking: what will fire, what is held, whether the ledger balances.
 __all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", "lease_of", "plan", "slots_to_release"]
 __all__ += ["Difference", "LeaseDecision", "LeasePlan", "Verdict", "plan_leases"]
 __all__ += ["Queue", "QueuedRun", "RunningRun", "WaitingRequest", "WaitingRequests", "queue", "requests_to_clear"]
+# Is somebody doing the work, and what is wrong?
+__all__ += ["Finding", "Health", "Level", "doctor", "health", "recent_health"]
 # Schedules as values: what a trigger means, also one that is not saved.
 __all__ += ["CronFields", "CronTrigger", "ManualTrigger", "Slots", "Trigger"]
 __all__ += ["clock_changes", "count_between", "next_slot", "parse_cron", "slots_between", "split_cron"]
@@ -122,7 +167,7 @@ __all__ += ["Disagreement", "disagreements", "second_opinion"]
 # Forms: what a field accepts and how it is written.
 __all__ += ["DECLARED_FIELDS", "DEFAULT_TIME_OUT_SECONDS"]
 __all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "is_storable", "typed_moment"]
-__all__ += ["doubt_about", "parse_duration", "read_json", "registered_tasks"]
+__all__ += ["doubt_about", "doubt_about_seed", "parse_duration", "read_json", "registered_tasks"]
 # Requests: how much one may bring.
 __all__ += ["LONGEST_ADDRESS", "LONGEST_FORM", "LONGEST_QUESTION", "LONGEST_SEARCH", "LONGEST_WORDS"]
 __all__ += ["SEARCH_WORDS", "longest_json"]
@@ -134,6 +179,7 @@ __all__ += ["impatiently"]
 __all__ += [
     "DuplicateName",
     "Held",
+    "ImportRefused",
     "InvalidValue",
     "NotAllowed",
     "NotFound",

@@ -12,6 +12,7 @@ from routines_app import views
 app_name = "routines"
 
 urlpatterns = [
+    path("health/", views.health, name="health"),
     path("<int:routine>/run/", views.run, name="run"),
     path("<int:routine>/pause/", views.pause, name="pause"),
     path("<int:routine>/resume/", views.resume, name="resume"),

@@ -1,4 +1,4 @@
-"""Login-protected views for a project's own pages: run now, pause, resume, and the newest runs.
+"""Login-protected views for a project's own pages: run now, pause, resume, and the newest runs; health for anybody.
 
 They answer with JSON, or with a redirect to `next` when the form has one. Posting needs the CSRF token, and each verb
 the same permission as in the admin: `run_routine`, `pause_routine`, and `view_routine` to read. An address has the
@@ -12,16 +12,17 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_required, permission_required
+from django.db import Error, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_protect
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from routines_app import service
 from routines_app.core.errors import InvalidValue, NotAllowed, NotFound, RoutineError
 from routines_app.masks import masked
-from routines_app.models import Routine, RoutineRun
+from routines_app.models import Role, Routine, RoutineRun
 
 MOST_RUNS = 100
 STATUS_CODES: dict[type[RoutineError], int] = {NotFound: 404, NotAllowed: 409}
@@ -107,6 +108,32 @@ def runs(request: HttpRequest, routine: int) -> HttpResponse:
         raise InvalidValue("limit", given, f"give a whole number between 1 and {MOST_RUNS}")
     found = service.list_runs(routine, limit=int(given), large=False)
     return JsonResponse({"runs": [as_json(one) for one in found]})
+
+
+@transaction.non_atomic_requests  # with a database that is away nobody would even get here
+@require_safe
+@never_cache
+def health(request: HttpRequest) -> HttpResponse:
+    """Whether beats and workers do their work: 200, or 503. Why, only for people who may look at routines.
+
+    For monitors, so nobody has to log in. `only=beat` or `only=worker` asks about one of them. However often that
+    is, the ledger is asked every two seconds at most.
+    """
+    only = request.GET.get("only", "")
+    if only and only not in set(Role):
+        return JsonResponse({"error": "only: give beat or worker, or leave it out"}, status=400)
+    found = service.recent_health([Role(only)] if only else list(Role))
+    facts = found if _may_look(request) else {"healthy": found["healthy"]}
+    return JsonResponse(facts, status=200 if found["healthy"] else 503)
+
+
+def _may_look(request: HttpRequest) -> bool:
+    """Nobody, while the database cannot be asked who somebody is."""
+    user = getattr(request, "user", None)  # a project may do without
+    try:
+        return user is not None and bool(user.has_perm("routines.view_routine"))
+    except Error:
+        return False
 
 
 def as_json(run: RoutineRun) -> dict[str, Any]:

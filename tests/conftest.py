@@ -117,6 +117,13 @@ def empty_tables(case: TransactionTestCase) -> None:
 
 
 @pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request of the admin does all that it is asked to, however slow the machine is; else it stops at a second."""
+    for module in ("actions", "fleet_verbs", "rotation_acts", "rotation_verb_pages", "verb_acts"):
+        monkeypatch.setattr(f"routines_app.admin.{module}.SECONDS", 60.0)
+
+
+@pytest.fixture
 def redis_url() -> str:
     """This test worker's own database in the run's shared Redis, empty."""
     from django.conf import settings

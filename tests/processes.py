@@ -22,16 +22,21 @@ PORTS = range(20_000, 32_000)
 PR_SET_PDEATHSIG = 1
 
 
-def free_port() -> int:
-    """A TCP port on 127.0.0.1 that nothing listens on and no outgoing connection will take."""
-    for port in random.sample(PORTS, k=200):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+def free_port(*, beside: int = 0) -> int:
+    """A TCP port on 127.0.0.1 that nothing listens on and no outgoing connection will take; and the one `beside` it."""
+    for port in random.sample(range(PORTS.start, PORTS.stop - beside), k=200):
+        if all(is_free(each) for each in {port, port + beside}):
             return port
     raise RuntimeError("no free port found")
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 def answers(port: int, host: str = "127.0.0.1") -> bool:

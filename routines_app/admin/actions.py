@@ -14,18 +14,17 @@ from django.http import HttpRequest, HttpResponse
 
 from routines_app import service
 from routines_app.admin.log_entries import actor_of, note
-from routines_app.admin.verb_acts import SECONDS
+from routines_app.admin.verb_acts import SECONDS, Undone
 from routines_app.admin.verb_buttons import VERBS, Verb
 from routines_app.admin.verb_forms import VerbForm
-from routines_app.admin.verb_pages import CHOSEN, ask_for_many, refuse
-from routines_app.core.errors import RoutineError
+from routines_app.admin.verb_pages import CHOSEN, NAMED, ask_for_many, in_words, refuse, what_it_is
+from routines_app.core.errors import NotAllowed, RoutineError
 from routines_app.models import Routine
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
 
 AT_ONCE = 1_000  # more than this is a job for the command line, not for one web request
-NAMED = 5  # refusals that are spelled out in a message
 
 Action = Callable[["RoutineAdmin", HttpRequest, QuerySet[Routine]], HttpResponse | None]
 
@@ -44,7 +43,7 @@ def list_action(slug: str, *, permission: str, asks: bool) -> Action:
 
     @admin.action(description=f"{verb.label}{' …' if asks else ''}", permissions=[permission])
     def action(site: RoutineAdmin, request: HttpRequest, chosen: QuerySet[Routine]) -> HttpResponse | None:
-        routines = list(_confirmed(site, request, chosen).select_related("state")[: AT_ONCE + 1])
+        routines = list(_confirmed(site, request, chosen).select_related("state", "rotates")[: AT_ONCE + 1])
         if not routines:
             site.message_user(request, "None of the chosen routines exists any more.", messages.ERROR)
             return None
@@ -85,12 +84,14 @@ def _do_all(
             break
         name = routine.name
         try:
+            _refuse_kind(verb, routine)
             said = verb.act(routine, form.wants, actor_of(request))
         except RoutineError as refused:
             refusals.append((name, refused))
             continue
-        note(request, routine, said, form.wants.get("reason", ""))
         done.append(said)
+        if not isinstance(said, Undone):
+            note(request, routine, said, form.wants.get("reason", ""))
     if refusals and not done and refusals[0][1].field in form.fields:
         refuse(form, refusals[0][1])
         return ask_for_many(site, request, verb, form, routines)
@@ -101,13 +102,17 @@ def _do_all(
     return ask_for_many(site, request, verb, form, left)
 
 
+def _refuse_kind(verb: Verb, routine: Routine) -> None:
+    """In the words of its page. Which statuses a verb is for, the service says: among many some may differ."""
+    if not verb.fits_kind(routine):
+        raise NotAllowed("routine", routine.name, f"{verb.label} is not for {what_it_is(verb, routine)}")
+
+
 def _tell(
     site: RoutineAdmin, request: HttpRequest, verb: Verb, done: list[str], refusals: list[tuple[str, RoutineError]]
 ) -> None:
-    if len(done) == 1:
-        site.message_user(request, f"{done[0]}.", messages.SUCCESS)
-    elif done:
-        site.message_user(request, f"{verb.done} {len(done):,} routines.", messages.SUCCESS)
+    for level, said in in_words(verb.done, "routines", done):
+        site.message_user(request, said, level)
     if refusals:
         named = "; ".join(f"{name}: {refused.expected}" for name, refused in refusals[:NAMED])
         more = f"; and {len(refusals) - NAMED:,} more" if len(refusals) > NAMED else ""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django import forms
 
 from routines_app import service
+from routines_app.admin.code_facts import said_beside
 from routines_app.admin.form_fields import (
     SECRETS_BY_NAME,
     DurationField,
@@ -30,6 +32,7 @@ NOT_IN_THE_FORM = {
     "depth": "it follows from parent",
     "declared_in": "it says where the routine comes from",
     "declared_seen_at": "beats write it",
+    "declared": "it is what code says; the form shows it beside what differs",
     "version": "each edit raises it; the form carries the one it was filled from as read_version",
     "created_at": "it is a fact",
     "updated_at": "it is a fact",
@@ -88,6 +91,11 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
     no_retry_for = WordsField(required=False, help_text="Exception names that are final.")
     min_interval_ms = DurationField(label="Never more often than", required=False)
     max_interval_ms = DurationField(label="Never less often than", required=False)
+    phases = JSONListField(
+        required=False,
+        help_text="Of a rotation's member, a JSON list: what a cycle runs, each with name, task and, where they "
+        "differ, args and kwargs. Empty: as the rotation says.",
+    )
     change_reason = forms.CharField(
         label="Why this change", required=False, max_length=500, widget=forms.TextInput(attrs={"class": "vTextField"})
     )
@@ -105,6 +113,13 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
                 field.stored = getattr(self.instance, name)
         if "task" in self.fields:
             self.fields["task"].choices = task_choices(self.instance.task)  # type: ignore[attr-defined]
+        self._show_code()
+
+    def _show_code(self) -> None:
+        """Beside each field that somebody has changed: what it would be by the code that declares the routine."""
+        for name, value in service.differences(self.instance).items():
+            if name in self.fields and (said := said_beside(self.fields[name].help_text, name, value)):
+                self.fields[name].help_text = said
 
     def _start_with_defaults(self) -> None:
         """Fields that are declared here do not know the model's defaults."""
@@ -135,7 +150,7 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
             self.add_error("task", self.fields["task"].error_messages["required"])
 
     def _restore_secrets(self, cleaned: dict[str, Any]) -> None:
-        """A new routine has none; those of one that is declared in code cannot be changed here."""
+        """A new routine has none."""
         given = {name: self._or_empty(name, cleaned[name]) for name in ROUTINE_PARTS if name in cleaned}
         cleaned.update(given)
         if self._is_new or not given:
@@ -164,10 +179,13 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
                 self._show(error)
 
     def _show(self, error: RoutineError) -> None:
-        name = FORM_NAMES.get(error.field, error.field)
+        """At the field that it is about: `phases[1].task` is about the phases."""
+        field = re.split(r"[\[.]", error.field, maxsplit=1)[0]
+        name = FORM_NAMES.get(field, field)
         if name in self.fields:
             if name not in self.errors:
-                self.add_error(name, f"{error.expected[:1].upper()}{error.expected[1:]}.")
+                said = error.expected if field == error.field else f"{error.field}: {error.expected}"
+                self.add_error(name, f"{said[:1].upper()}{said[1:]}.")
         else:
             self.add_error(None, str(error))
 
@@ -181,6 +199,8 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
             for name, value in cleaned.items()
             if name not in OWN_FIELDS + TRIGGER_FIELDS and (self._is_new or self._differs(name, value))
         }
+        if cleaned.get("rotation") is not None and "concurrency_policy" not in self.changed_data:
+            changes.pop("concurrency_policy", None)  # it follows from the rotation
         return changes | self._trigger_changes(cleaned)
 
     def _differs(self, name: str, value: Any) -> bool:

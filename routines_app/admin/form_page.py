@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 from zoneinfo import available_timezones
@@ -13,19 +14,16 @@ from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
-from django.utils.safestring import SafeString
 from django.views.decorators.debug import sensitive_post_parameters
 
 from routines_app import service
 from routines_app.admin.form import RoutineForm
 from routines_app.admin.form_fields import RowField
 from routines_app.admin.log_entries import actor_of
-from routines_app.admin.markup import code_block
 from routines_app.admin.permissions import may
 from routines_app.admin.restoring import ROUTINE_PARTS
-from routines_app.admin.shown_values import masked_json
 from routines_app.core.errors import RoutineError
-from routines_app.models import Routine
+from routines_app.models import Rotation, Routine
 
 FIELDSETS: list[Any] = [
     (None, {"fields": ["name", "description", "tags", "group"]}),
@@ -66,10 +64,9 @@ FIELDSETS: list[Any] = [
             "classes": ["collapse"],
         },
     ),
+    ("Rotation", {"fields": ["rotation", "phases"], "classes": ["collapse"]}),
     ("Why", {"fields": ["change_reason", "read_version"]}),
 ]
-
-SHOWN = {part: f"shown_{part}" for part in ROUTINE_PARTS}
 
 
 class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -91,6 +88,8 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
     ) -> HttpResponse:
         if object_id is not None and not self.has_change_permission(request):
             return self._looked_at(request, object_id)
+        if object_id is not None and (rotation := _rotation_of(object_id)) is not None:
+            return HttpResponseRedirect(reverse("admin:routines_rotation_change", args=[rotation]))
         context = {"section": "routines", "timezones": timezone_names(), **(extra_context or {})}
         try:
             return super().changeform_view(request, object_id, form_url, context)
@@ -124,27 +123,13 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
         return made
 
     def get_readonly_fields(self, request: HttpRequest, obj: Routine | None = None) -> list[str]:  # noqa: ARG002
-        if obj is None or not obj.is_declared_in_code:
-            return []
-        return [*sorted(service.DECLARED_FIELDS), *SHOWN.values()]
+        return sorted(service.DECLARED_FIELDS) if obj is not None and obj.is_declared_in_code else []
 
     def get_fieldsets(self, request: HttpRequest, obj: Routine | None = None) -> Any:  # noqa: ARG002
-        """Read-only arguments and options are shown masked."""
+        """One that is declared in code cannot have another task here."""
         if obj is None or not obj.is_declared_in_code:
             return FIELDSETS
-        return [(title, {**options, "fields": _looked_at(options["fields"])}) for title, options in FIELDSETS]
-
-    @admin.display(description="arguments")
-    def shown_args(self, routine: Routine) -> SafeString:
-        return code_block(masked_json(routine.args))
-
-    @admin.display(description="named arguments")
-    def shown_kwargs(self, routine: Routine) -> SafeString:
-        return code_block(masked_json(routine.kwargs))
-
-    @admin.display(description="message options")
-    def shown_options(self, routine: Routine) -> SafeString:
-        return code_block(masked_json(routine.options or {}))
+        return [(title, {**options, "fields": _of_code(options["fields"])}) for title, options in FIELDSETS]
 
     def save_model(self, request: HttpRequest, obj: Routine, form: RoutineForm, change: bool) -> None:
         wants, reason = form.changes_in(form.cleaned_data), form.cleaned_data.get("change_reason", "")
@@ -156,8 +141,8 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
             saved = service.create_routine(wants.pop("name"), task=wants.pop("task"), **said, **wants)
         obj.__dict__.update(saved.__dict__)
         form.saved_fields = sorted(wants)  # type: ignore[attr-defined]
-        if form.cleaned_data.get("other_task") and (doubt := service.doubt_about(obj.task)):
-            messages.warning(request, f"{obj.task}: {doubt} Its runs fail where no worker knows it.")
+        typed = [obj.task] if form.cleaned_data.get("other_task") else []
+        warn_of_tasks(request, [*typed, *(phase_tasks(obj.phases) if "phases" in wants else ())])
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:  # noqa: ARG002
         """Who is in the entry itself; this is what and why."""
@@ -166,9 +151,27 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
         return f"{done}. Why: {reason}" if reason else f"{done}."
 
 
-def _looked_at(fields: list[Any]) -> list[Any]:
-    """The fields of a routine that is declared in code, which cannot have another task here."""
-    return [SHOWN.get(str(field), field) for field in fields if field != "other_task"]
+def warn_of_tasks(request: HttpRequest, names: Iterable[str]) -> None:
+    """Say once of each that is not registered here what may have been meant: it is saved all the same."""
+    for name in dict.fromkeys(name for name in names if name):
+        if doubt := service.doubt_about(name):
+            messages.warning(request, f"Task {name}: {doubt} Its runs fail where no worker knows it.")
+
+
+def phase_tasks(phases: Any) -> list[str]:
+    """Plain SQL can put anything there."""
+    found = phases if isinstance(phases, list) else []
+    return [str(phase.get("task", "")) for phase in found if isinstance(phase, dict)]
+
+
+def _of_code(fields: list[Any]) -> list[Any]:
+    return [field for field in fields if field != "other_task"]
+
+
+def _rotation_of(object_id: str) -> int | None:
+    """The rotation whose own routine this is: what it is made of is changed in its own form."""
+    found = service.is_id(object_id) and Rotation.objects.filter(pk=int(object_id)).exists()
+    return int(object_id) if found else None
 
 
 @lru_cache(maxsize=1)

@@ -34,7 +34,3 @@ def moment(at: datetime | None) -> SafeString:
 def chips(words: Iterable[str]) -> SafeString:
     """Small labels side by side."""
     return format_html_join(" ", '<span class="rt-chip">{}</span>', ((word,) for word in words))
-
-
-def code_block(text: str) -> SafeString:
-    return format_html('<pre class="rt-code">{}</pre>', text)

@@ -16,7 +16,7 @@ from routines_app.core.errors import InvalidValue
 from routines_app.masks import MASK, masked
 
 PARTS = {"args": "the arguments", "kwargs": "the named arguments"}
-ROUTINE_PARTS = PARTS | {"options": "the message options"}
+ROUTINE_PARTS = PARTS | {"options": "the message options", "phases": "the phases"}
 STALE = "the routine (after this page was loaded)"
 
 

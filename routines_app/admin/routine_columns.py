@@ -11,9 +11,11 @@ from django.utils.safestring import SafeString
 
 from routines_app.admin.charts import sparkline
 from routines_app.admin.markup import NOTHING, chips, moment, pill
+from routines_app.admin.member_facts import membership_of
 from routines_app.admin.phrases import schedule_in_words, source_in_words
 from routines_app.admin.recent import Recent
-from routines_app.core.words import CatchUpPolicy, Priority, TriggerKind
+from routines_app.admin.verb_buttons import rotates
+from routines_app.core.words import CatchUpPolicy, Priority, Source, TriggerKind
 from routines_app.models import Routine, RoutineState
 
 GOOD, FAIR = 0.95, 0.8
@@ -29,9 +31,10 @@ class RoutineColumns:
         listed = reverse("admin:routines_routine_changelist")
         tags = ((listed, urlencode({"tag": tag}), tag) for tag in _tags(routine))
         return format_html(
-            '<a class="rt-name" href="{}">{}</a><div class="rt-under"><code>{}</code> {}</div>',
+            '<a class="rt-name" href="{}">{}</a>{}<div class="rt-under"><code>{}</code> {}</div>',
             page,
             routine.name,
+            _rotation_chip(routine),
             routine.task,
             format_html_join(" ", '<a class="rt-chip rt-tag" href="{}?{}">{}</a>', tags),
         )
@@ -50,6 +53,8 @@ class RoutineColumns:
 
     @admin.display(description="schedule")
     def schedule(self, routine: Routine) -> SafeString:
+        if (kept := membership_of(routine)) is not None:
+            return kept.markup
         words = schedule_of(routine)
         if routine.trigger_kind != TriggerKind.CRON:
             return format_html("{}", words)
@@ -60,7 +65,8 @@ class RoutineColumns:
         state = state_of(routine)
         if state is None:
             return NOTHING
-        why = source_in_words(state.next_source)
+        is_kept_fresh = routine.rotation_id is not None and state.next_source == Source.MANUAL
+        why = "when it is picked" if is_kept_fresh else source_in_words(state.next_source)
         return format_html('{}<div class="rt-under">{}</div>', moment(state.next_run_at), why)
 
     @admin.display(description="last 30 runs, success")
@@ -71,6 +77,14 @@ class RoutineColumns:
     @admin.display(description="policies")
     def policies(self, routine: Routine) -> SafeString:
         return chips(policy_words(routine)) or NOTHING
+
+
+def _rotation_chip(routine: Routine) -> SafeString | str:
+    """A rotation's own routine leads to its page."""
+    if not rotates(routine):
+        return ""
+    page = reverse("admin:routines_rotation_overview", args=[routine.pk])
+    return format_html(' <a class="rt-chip rt-tag" href="{}">rotation</a>', page)
 
 
 def _tags(routine: Routine) -> list[str]:

@@ -14,15 +14,18 @@ from django.utils.safestring import SafeString
 
 from routines_app import service
 from routines_app.admin.charts import Point, scatter, timeline
+from routines_app.admin.code_facts import code_facts
 from routines_app.admin.hint_facts import hints_of
+from routines_app.admin.member_facts import membership_of
 from routines_app.admin.pace_facts import pace_chart
 from routines_app.admin.permissions import may
 from routines_app.admin.phrases import source_in_words
 from routines_app.admin.recent import recent_runs
+from routines_app.admin.rotation_facts import phases_shown
 from routines_app.admin.routine_columns import OVERDUE, schedule_of, state_of
 from routines_app.admin.run_facts import duration_point, lateness_point, overdue_runs, span_of
 from routines_app.admin.shown_values import masked_json
-from routines_app.admin.verb_buttons import VERBS, Verb
+from routines_app.admin.verb_buttons import VERBS, Verb, rotates
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import RoutineStatus
 from routines_app.masks import masked
@@ -59,6 +62,7 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
         "why": source_in_words(state.next_source) if state else "",
         "coming": _coming(routine, now),
         "arguments": masked_json({"args": routine.args, "kwargs": routine.kwargs}),
+        "phases": phases_shown(routine.phases),
         "options": masked_json(routine.options) if routine.options else "",
         "recent": recent_runs([routine.pk], using=routine._state.db or "default")[routine.pk],
         "window": window,
@@ -67,10 +71,14 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
         "verbs": offered(request, routine),
         "needs_reset": routine.status == RoutineStatus.PARKED or bool(state and state.failure_count),
         "may_change": may(request, "change_routine"),
+        "differs": code_facts(routine),
         "ledger": _ledger(routine),
         "changes": [{"row": change, "fields": _changed_fields(change)} for change in changes[:CHANGES]],
         "pace": pace_chart(routine, changes),
         "hints": hints_of(state, now),
+        "membership": membership_of(routine),
+        "may_touch": may(request, "view_rotation") or may(request, "change_rotation"),
+        "rotates": rotates(routine),
         "lease": service.lease_of(routine),
         **_charts(routine, now, timedelta(hours=WINDOWS[window])),
     }

@@ -28,6 +28,8 @@ from routines_app.admin.restoring import PARTS
 from routines_app.admin.routine_columns import RoutineColumns
 from routines_app.models import Routine
 
+SHOWN_WITH = ["state", "pool", "rotates", "rotation__routine", "membership"]
+
 
 @admin.register(Routine)
 class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFormPage):
@@ -38,7 +40,7 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
     list_filter = ["status", HealthFilter, "trigger_kind", "concurrency_policy", "priority", TagFilter]
     search_fields = ["name", "task", "group"]
     search_help_text = "Search by name, task or group"
-    list_select_related = ["state", "pool"]
+    list_select_related = SHOWN_WITH
     list_per_page = 50
     list_max_show_all = 200
     show_full_result_count = False
@@ -46,11 +48,11 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
     paginator = CappedPaginator
     actions = LIST_ACTIONS
     action_form = ReasonActionForm
-    autocomplete_fields = ["parent", "pool"]
+    autocomplete_fields = ["parent", "pool", "rotation"]
     ordering = ["name"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Routine]:
-        return super().get_queryset(request).select_related("state", "pool")
+        return super().get_queryset(request).select_related(*SHOWN_WITH)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002
         return RoutineChangeList

@@ -21,8 +21,10 @@ from routines_app.admin.charts import meter
 from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.permissions import may
 from routines_app.admin.phrases import source_in_words
+from routines_app.admin.rotation_facts import SEEDING, picked_by
 from routines_app.admin.run_facts import lateness_of, length_of, outlived, run_url
 from routines_app.admin.shown_values import masked_json, masked_result, masked_text
+from routines_app.admin.verb_buttons import rotates
 from routines_app.admin.verb_forms import VerbForm
 from routines_app.core.errors import RoutineError
 from routines_app.masks import masked, masked_line
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from routines_app.admin.runs import RunAdmin
 
 CHAIN_SHOWN = 50
+PICKED_SHOWN = 200
 RETRYABLE = frozenset({"FAILED", "CANCELLED", "SKIPPED"})
 
 
@@ -46,13 +49,19 @@ def run_page(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> Templa
         "source": source_in_words(run.source) if run.source else "",
         "arguments": _arguments(run),
         "celery_result": _celery_result(run),
+        **_of_a_rotation(run),
         "may_cancel": run.is_active and may(request, CANCEL.permission),
         "may_abandon": run.status == "RUNNING" and may(request, ABANDON.permission),
-        "may_retry": run.status in RETRYABLE and may(request, "run_routine"),
-        "may_run": not run.is_active and run.routine.status != "ARCHIVED" and may(request, "run_routine"),
+        "may_retry": run.status in RETRYABLE and _may_again(request, run),
+        "may_run": not run.is_active and run.routine.status != "ARCHIVED" and _may_again(request, run),
         **_live_facts(run),
     }
     return TemplateResponse(request, "routines/run.html", context)
+
+
+def _may_again(request: HttpRequest, run: RoutineRun) -> bool:
+    """A tick and a seeding are asked for on the page of their rotation."""
+    return may(request, "run_routine") and not rotates(run.routine)
 
 
 def run_fragment(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
@@ -191,6 +200,13 @@ def _chain(run: RoutineRun) -> list[RoutineRun]:
     first = run.chain_id
     runs = RoutineRun.objects.filter(Q(pk=first) | Q(chain=first)).defer("args", "kwargs", "result", "traceback")
     return list(runs.order_by("attempt", "id")[:CHAIN_SHOWN])
+
+
+def _of_a_rotation(run: RoutineRun) -> dict[str, Any]:
+    """Of a member's run its rotation and its tick; of a tick what it has picked, and what it saw."""
+    is_tick = rotates(run.routine) and run.phase != SEEDING
+    fired = picked_by([run.pk], PICKED_SHOWN)[run.pk] if is_tick else []
+    return {"rotation": run.rotation, "is_tick": is_tick, "is_seeding": run.phase == SEEDING, "fired": fired}
 
 
 def _arguments(run: RoutineRun) -> str:

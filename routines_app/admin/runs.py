@@ -24,12 +24,14 @@ from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.run_facts import lateness_of, length_of, run_url
 from routines_app.models import RoutineRun
 
+SHOWN_WITH = ["routine__rotates", "pool", "rotation__routine"]
+
 
 @admin.register(RoutineRun)
 class RunAdmin(OwnFiltersOnly):
     """Runs are written by the machinery only; people look, cancel and ask for more."""
 
-    list_display = ["outcome", "routine_name", "slot", "trigger", "attempt", "late", "took", "worker"]
+    list_display = ["outcome", "routine_name", "slot", "fired_by", "attempt", "late", "took", "worker"]
     list_display_links = None
     list_filter = ["status", "trigger", ReasonFilter]
     search_fields = ["=routine__name", "=id"]
@@ -44,7 +46,8 @@ class RunAdmin(OwnFiltersOnly):
     actions = None
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RoutineRun]:
-        return super().get_queryset(request).select_related("routine").defer(*service.LARGE_FIELDS, "progress")
+        runs = super().get_queryset(request).select_related("routine", "rotation__routine")
+        return runs.defer(*service.LARGE_FIELDS, "progress")
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:  # noqa: ARG002
         """By id or by exact name: a part of a name would read millions of rows."""
@@ -100,7 +103,7 @@ class RunAdmin(OwnFiltersOnly):
         """The run with its routine, for someone who may look at it."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        found = RoutineRun.objects.select_related("routine", "pool").filter(pk=run_id).first()
+        found = RoutineRun.objects.select_related(*SHOWN_WITH).filter(pk=run_id).first()
         if found is None:
             raise Http404(f"There is no run {run_id}; it may have been pruned.")
         return found
@@ -119,6 +122,16 @@ class RunAdmin(OwnFiltersOnly):
     def slot(self, run: RoutineRun) -> SafeString:
         many = format_html(' <span class="rt-chip">{} slots</span>', run.occurrences) if run.occurrences > 1 else ""
         return format_html("{}{}", moment(run.scheduled_for), many)
+
+    @admin.display(description="trigger")
+    def fired_by(self, run: RoutineRun) -> SafeString | str:
+        """Of a rotation's run also which rotation, and which phase."""
+        if run.rotation is None:
+            return run.get_trigger_display()
+        page = reverse("admin:routines_rotation_overview", args=[run.rotation_id])
+        phase = format_html(' <span class="rt-chip">{}</span>', run.phase) if run.phase else ""
+        under = format_html('<div class="rt-under"><a href="{}">{}</a>{}</div>', page, run.rotation.name, phase)
+        return format_html("{}{}", run.get_trigger_display(), under)
 
     @admin.display(description="late by")
     def late(self, run: RoutineRun) -> SafeString | str:

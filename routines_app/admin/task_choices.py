@@ -1,9 +1,10 @@
-"""The tasks that a routine can run, grouped by the module they come from."""
+"""The tasks that a routine can run, grouped by the module they come from, and the callables that can seed."""
 
 from __future__ import annotations
 
 from itertools import groupby
 
+from routines_app.conf import get_settings
 from routines_app.service import registered_tasks
 
 Group = tuple[str, list[tuple[str, str]]]
@@ -15,6 +16,13 @@ def task_choices(current: str = "") -> list[tuple[str, str] | Group]:
     unknown = [(current, f"{current} (not registered)")] if current and current not in names else []
     grouped = groupby(sorted(names, key=_module), key=_module)
     return [("", "Choose a task"), *unknown, *((module, [(n, n) for n in group]) for module, group in grouped)]
+
+
+def seed_choices(current: str = "") -> list[tuple[str, str]]:
+    """Those that the settings list: workers run what is chosen. A stored one that is not listed stays, and says so."""
+    listed = get_settings().seeds
+    unlisted = [(current, f"{current} (not in the settings)")] if current and current not in listed else []
+    return [("", "Nobody: members are added by hand"), *unlisted, *((path, path) for path in listed)]
 
 
 def _module(name: str) -> str:

@@ -16,10 +16,16 @@ from routines_app import service
 from routines_app.admin.phrases import clock_time, factor_in_words, interval_in_words
 from routines_app.admin.verb_arguments import asked_run
 from routines_app.core.words import Reason, RoutineStatus
-from routines_app.models import Routine
+from routines_app.models import Routine, RoutineRun
 
 SECONDS = 1.0  # that one request spends on what may be very much; the person is asked to go on
 Wants = Mapping[str, Any]
+
+
+class Undone(str):
+    """Nothing was done, and why: it is told, and not counted."""
+
+    __slots__ = ()
 
 
 class OutOfTime(Exception):
@@ -29,64 +35,81 @@ class OutOfTime(Exception):
         self.done = done
 
 
-def _who_and_why(wants: Wants, actor: str) -> dict[str, Any]:
+TICKED = {
+    Reason.IDLE: "nothing is owed",
+    Reason.FULL: "as many members are in flight as there may be",
+}
+
+
+def who_and_why(wants: Wants, actor: str) -> dict[str, Any]:
     return {"actor": actor, "reason": wants.get("reason", "")}
 
 
-def _local(at: datetime) -> str:
+def local_time(at: datetime) -> str:
     """A time as the person typed it, with its zone."""
     return clock_time(at, timezone.get_current_timezone())
 
 
+def ticked_in_words(run: RoutineRun) -> str:
+    """What a tick came to."""
+    if run.reason in TICKED:
+        return TICKED[Reason(run.reason)]
+    picked = run.result.get("picked") if isinstance(run.result, dict) else None
+    count = len(picked) if isinstance(picked, list) else 0
+    return f"{count} member{'' if count == 1 else 's'} picked" if run.reason == Reason.PICKED else run.status.lower()
+
+
 def run(routine: Routine, wants: Wants, actor: str) -> str:
     run = asked_run(routine, wants, actor)
+    if run.reason in TICKED or run.reason == Reason.PICKED:  # it is a rotation's own
+        return f"Ticked {routine.name}: {ticked_in_words(run)}"
     if run.status == "SKIPPED":
-        return f"{routine.name} is already active, so this run was skipped ({run.reason})"
+        return Undone(f"Skipped the run of {routine.name}: it is already active ({run.reason})")
     if run.status == "PENDING" and run.reason == Reason.OVERLAP:
-        return f"{routine.name} is already active, so this run waits for its turn"
+        return f"Asked for a run of {routine.name}, which waits for its turn: it is already active"
     return f"Asked for a run of {routine.name}"
 
 
 def pause(routine: Routine, wants: Wants, actor: str) -> str:
     until = wants.get("until")
-    service.pause_routine(routine, until=until, **_who_and_why(wants, actor))
-    return f"Paused {routine.name} " + (f"until {_local(until)}" if until else "until it is resumed")
+    service.pause_routine(routine, until=until, **who_and_why(wants, actor))
+    return f"Paused {routine.name} " + (f"until {local_time(until)}" if until else "until it is resumed")
 
 
 def resume(routine: Routine, wants: Wants, actor: str) -> str:
     release, was = wants.get("release", "SKIP"), routine.status
-    service.resume_routine(routine, release=release, **_who_and_why(wants, actor))
+    service.resume_routine(routine, release=release, **who_and_why(wants, actor))
     if was == RoutineStatus.ACTIVE:
-        return f"{routine.name} was not paused"
+        return Undone(f"Left {routine.name} as it is: it was not paused")
     what = {"SKIP": "skipping", "LAST": "running the last of", "ALL": "running all"}[release]
     return f"Resumed {routine.name}, {what} the slots of the pause"
 
 
 def archive(routine: Routine, wants: Wants, actor: str) -> str:
-    service.archive_routine(routine, **_who_and_why(wants, actor))
+    service.archive_routine(routine, **who_and_why(wants, actor))
     return f"Archived {routine.name}: what waited is cancelled, what runs will finish"
 
 
 def reset(routine: Routine, wants: Wants, actor: str) -> str:
-    service.reset_routine(routine, **_who_and_why(wants, actor))
+    service.reset_routine(routine, **who_and_why(wants, actor))
     return f"Reset {routine.name}: it is active again with a clean record"
 
 
 def hint_interval(routine: Routine, wants: Wants, actor: str) -> str:
-    service.propose_interval(routine, _length(wants["interval"]), **_ttl(wants), **_who_and_why(wants, actor))
-    return f"{routine.name} fires every {interval_in_words(wants['interval'])} for {_for_how_long(wants)}"
+    service.propose_interval(routine, _length(wants["interval"]), **_ttl(wants), **who_and_why(wants, actor))
+    return f"Hinted {routine.name}: it fires every {interval_in_words(wants['interval'])} for {_for_how_long(wants)}"
 
 
 def hint_time(routine: Routine, wants: Wants, actor: str) -> str:
-    service.propose_next_time(routine, wants["at"], **_ttl(wants), **_who_and_why(wants, actor))
-    return f"{routine.name} was asked to fire at {_local(wants['at'])}"
+    service.propose_next_time(routine, wants["at"], **_ttl(wants), **who_and_why(wants, actor))
+    return f"Asked {routine.name} to fire at {local_time(wants['at'])}"
 
 
 def hint_factor(routine: Routine, wants: Wants, actor: str) -> str:
     factor = _number(wants["factor"])
-    service.propose_factor(factor, routine=routine, **_ttl(wants), **_who_and_why(wants, actor))
+    service.propose_factor(factor, routine=routine, **_ttl(wants), **who_and_why(wants, actor))
     said = factor_in_words(factor) if isinstance(factor, float) else wants["factor"]
-    return f"{routine.name} goes {said} for {_for_how_long(wants)}"
+    return f"Hinted {routine.name}: it goes {said} for {_for_how_long(wants)}"
 
 
 def _length(ms: int) -> timedelta:
@@ -112,7 +135,7 @@ def _number(text: str) -> Any:
 
 
 def clear_hints(routine: Routine, wants: Wants, actor: str) -> str:
-    service.clear_hints(routine, **_who_and_why(wants, actor))
+    service.clear_hints(routine, **who_and_why(wants, actor))
     return f"Cleared the hints of {routine.name}"
 
 
@@ -121,13 +144,22 @@ def backfill(routine: Routine, wants: Wants, actor: str) -> str:
     return f"Asked for {len(runs):,} runs of {routine.name}, one for each slot of the stretch"
 
 
+def give_back(routine: Routine, wants: Wants, actor: str) -> str:
+    before = service.differences(routine)
+    service.give_back(routine, [wants["field"]] if "field" in wants else None, **who_and_why(wants, actor))
+    back = sorted(before.keys() - service.differences(routine).keys())
+    if not back:
+        return Undone(f"Left {routine.name} as it is: that does not differ from code")
+    return f"Gave {', '.join(back)} of {routine.name} back to code"
+
+
 def replan(routine: Routine, wants: Wants, actor: str) -> str:
-    service.replan_routine(routine, **_who_and_why(wants, actor))
+    service.replan_routine(routine, **who_and_why(wants, actor))
     return f"Planned {routine.name} from now on"
 
 
 def release_lease(routine: Routine, wants: Wants, actor: str) -> str:
-    service.release_lease(routine, **_who_and_why(wants, actor))
+    service.release_lease(routine, **who_and_why(wants, actor))
     return f"Released the lease of {routine.name}"
 
 
@@ -140,7 +172,7 @@ def delete(routine: Routine, wants: Wants, actor: str) -> str:
             raise OutOfTime(deleted)
 
     try:
-        service.delete_routine(routine, progress=in_time, **_who_and_why(wants, actor))
+        service.delete_routine(routine, progress=in_time, **who_and_why(wants, actor))
     except OutOfTime as out:
         return f"Deleted {out.done:,} runs of {name}, and it has more: delete it again to go on"
     return f"Deleted {name} with its runs"

@@ -12,6 +12,7 @@ from routines_app.admin import verb_acts
 from routines_app.admin.verb_acts import Wants
 from routines_app.admin.verb_forms import (
     BackfillForm,
+    GiveBackForm,
     HintFactorForm,
     HintIntervalForm,
     HintTimeForm,
@@ -40,10 +41,27 @@ class Verb:
     form: type[VerbForm] = VerbForm
     statuses: frozenset[RoutineStatus] = LIVING
     danger: bool = False
+    for_members: bool = True
+    """Whether a rotation's member may have it: its rotation says when it runs."""
+    for_rotations: bool = True
+    """Whether a rotation's own routine may have it: the page of the rotation has verbs of its own."""
+    only_declared: bool = False
+    """Whether it is for routines that are declared in code."""
 
     def fits(self, routine: Routine) -> bool:
         """Whether the verb makes sense for what the routine is now."""
-        return RoutineStatus(routine.status) in self.statuses
+        return self.fits_kind(routine) and RoutineStatus(routine.status) in self.statuses
+
+    def fits_kind(self, routine: Routine) -> bool:
+        """Whether it makes sense for what it is: declared in code, a rotation's own routine or its member."""
+        if self.only_declared and not routine.is_declared_in_code:
+            return False
+        return self.for_rotations if rotates(routine) else self.for_members or routine.rotation_id is None
+
+
+def rotates(routine: Routine) -> bool:
+    """Whether it is the clock of a rotation."""
+    return getattr(routine, "rotates", None) is not None
 
 
 VERBS = {
@@ -96,6 +114,7 @@ VERBS = {
             act=verb_acts.hint_interval,
             form=HintIntervalForm,
             statuses=frozenset({RoutineStatus.ACTIVE, RoutineStatus.PAUSED}),
+            for_members=False,
         ),
         Verb(
             slug="hint-time",
@@ -106,6 +125,7 @@ VERBS = {
             act=verb_acts.hint_time,
             form=HintTimeForm,
             statuses=frozenset({RoutineStatus.ACTIVE, RoutineStatus.PAUSED}),
+            for_members=False,
         ),
         Verb(
             slug="hint-factor",
@@ -116,6 +136,7 @@ VERBS = {
             act=verb_acts.hint_factor,
             form=HintFactorForm,
             statuses=frozenset({RoutineStatus.ACTIVE, RoutineStatus.PAUSED}),
+            for_members=False,
         ),
         Verb(
             slug="clear-hints",
@@ -133,6 +154,17 @@ VERBS = {
             explains="Makes a run for each slot of a past stretch, whether or not it ran before.",
             act=verb_acts.backfill,
             form=BackfillForm,
+            for_rotations=False,
+        ),
+        Verb(
+            slug="give-back",
+            label="Give back to code",
+            done="Gave back to code",
+            permission="change_routine",
+            explains="What was changed here becomes what code says, and follows the code from then on.",
+            act=verb_acts.give_back,
+            form=GiveBackForm,
+            only_declared=True,
         ),
         Verb(
             slug="replan",
@@ -161,6 +193,7 @@ VERBS = {
             explains="Waiting runs are cancelled, running ones finish, and it never fires again. History stays.",
             act=verb_acts.archive,
             danger=True,
+            for_rotations=False,
         ),
         Verb(
             slug="delete",

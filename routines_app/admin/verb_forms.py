@@ -89,6 +89,17 @@ class ResumeForm(VerbForm):
     field_order = ["release", "reason"]
 
 
+class GiveBackForm(VerbForm):
+    field = forms.CharField(
+        label="Which field",
+        required=False,
+        max_length=100,
+        help_text="As it is called in code: cron, timeout_ms. Empty: all that differ.",
+    )
+
+    field_order = ["field", "reason"]
+
+
 class RunForm(VerbForm):
     """The arguments start as the routine's own, or as those of the run that this one should be like."""
 

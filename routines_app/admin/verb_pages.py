@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
@@ -15,8 +16,9 @@ from django.urls import reverse
 from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.permissions import may
 from routines_app.admin.released_slots import Release, releases_of
+from routines_app.admin.verb_acts import Undone
 from routines_app.admin.verb_arguments import arguments_like, run_like
-from routines_app.admin.verb_buttons import VERBS, Verb
+from routines_app.admin.verb_buttons import VERBS, Verb, rotates
 from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
 
 VIEW_RUNS = "view_routinerun"
+NAMED = 5  # of those that were not done: spelled out in a message
 CHOSEN = "routines"
 """The field of a confirmation that says which routines it showed, by their ids."""
 
@@ -33,7 +36,7 @@ def verb_page(admin: RoutineAdmin, request: HttpRequest, object_id: int, slug: s
     routine = admin.routine_or_404(request, object_id)
     verb = allowed_verb(request, slug)
     if not verb.fits(routine):
-        admin.message_user(request, f"{verb.label} is not for a routine that is {routine.status}.", messages.WARNING)
+        admin.message_user(request, f"{verb.label} is not for {what_it_is(verb, routine)}.", messages.WARNING)
         return HttpResponseRedirect(overview_url(routine))
     form = verb.form(request.POST if request.method == "POST" else None, initial=_initial(request, verb, routine))
     if not may(request, VIEW_RUNS):
@@ -43,7 +46,20 @@ def verb_page(admin: RoutineAdmin, request: HttpRequest, object_id: int, slug: s
     return _asked(admin, request, verb, form, [routine])
 
 
+def what_it_is(verb: Verb, routine: Routine) -> str:
+    """That which keeps the verb from fitting."""
+    if verb.only_declared and not routine.is_declared_in_code:
+        return "a routine that is not declared in code"
+    if rotates(routine) and not verb.for_rotations:
+        return "a rotation's own routine: see the rotation's page"
+    if routine.rotation_id is not None and not verb.for_members:
+        return "a rotation's member: its rotation says when it runs"
+    return f"a routine that is {routine.status}"
+
+
 def _initial(request: HttpRequest, verb: Verb, routine: Routine) -> dict[str, Any]:
+    if verb.slug == "give-back":
+        return {"field": request.GET.get("field", "")}
     if verb.slug != "run":
         return {}
     try:
@@ -71,6 +87,9 @@ def acted(admin: RoutineAdmin, request: HttpRequest, verb: Verb, routine: Routin
     except RoutineError as refused:
         refuse(form, refused)
         return False
+    if isinstance(done, Undone):
+        admin.message_user(request, f"{done}.", messages.WARNING)
+        return True
     note(request, logged, done, form.wants.get("reason", ""))
     admin.message_user(request, f"{done}.", messages.SUCCESS)
     return True
@@ -82,6 +101,16 @@ def refuse(form: BaseForm, refused: RoutineError) -> None:
         form.add_error(refused.field, f"{refused.expected[:1].upper()}{refused.expected[1:]}.")
     else:
         form.add_error(None, str(refused))
+
+
+def in_words(past: str, what: str, said: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """What became of many, as messages with their levels: how many were done, and those of which nothing was."""
+    done, undone = ([one for one in said if isinstance(one, Undone) == is_undone] for is_undone in (False, True))
+    if done:
+        yield messages.SUCCESS, f"{done[0]}." if len(done) == 1 else f"{past} {len(done):,} {what}."
+    if undone:
+        more = f"; and {len(undone) - NAMED:,} more" if len(undone) > NAMED else ""
+        yield messages.WARNING, f"{'; '.join(undone[:NAMED])}{more}."
 
 
 def ask_for_many(

@@ -1,8 +1,11 @@
 """Keeping the routines that are declared in code in step: imported when a beat starts, noted while it lives.
 
+There are two sources, each with a scope of its own: the Celery app's static `beat_schedule`, and the project's code.
+
 Values are written only once per beat, at its start: during a rolling deploy an old and a new beat run side by side,
-and if each kept writing what it knows the routine would flip-flop. The newest start wins. Only an entry whose import
-failed is tried again, at every turn; its routine stays as it is meanwhile.
+and if each kept writing what it knows the routine would flip-flop. The newest start wins. Only what failed to be
+imported is tried again, at every turn; its routine stays as it is meanwhile. Code that cannot be read says nothing
+about what is gone: nothing is archived then.
 """
 
 from __future__ import annotations
@@ -15,14 +18,15 @@ from typing import Any
 
 from django.db import Error
 
-from routines_app.beat.entries import declared_names, read_entries
+from routines_app.beat.entries import read_entries
 from routines_app.conf import get_settings
 from routines_app.coordination.turns import turn
 from routines_app.core.errors import RoutineError
-from routines_app.models import DECLARED_IN_DATABASE
 from routines_app.protocol.ledger.errors import is_outage, retrying_conflicts
 from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import bounded
+from routines_app.verbs.adopt import app_scope
+from routines_app.verbs.declarations import Found, code_scope, read_declarations
 from routines_app.verbs.declare import archive_undeclared, declare_routine, note_declared, undeclared
 
 logger = logging.getLogger(__name__)
@@ -31,61 +35,96 @@ LOCK_SECONDS = 30  # an import is a handful of statements per entry
 
 
 class Declarations:
-    """What this beat's Celery app declares."""
+    """What this beat's Celery app and its project declare."""
 
     def __init__(self, app: Any) -> None:
-        self._app = app
+        self.scope = app_scope(app)
+        self._sources = (
+            Source(
+                scope=self.scope,
+                called="beat_schedule entry",
+                read=lambda: read_entries(app),
+                is_wanted=lambda: get_settings().import_beat_schedule,
+            ),
+            Source(
+                scope=code_scope(),
+                called="declared routine",
+                read=read_declarations,
+                is_wanted=lambda: get_settings().sync_declared,
+            ),
+        )
+
+    def sync(self, now: datetime) -> None:
+        """Import once; after that say what is still declared, and archive what no beat declares."""
+        for source in self._sources:
+            source.sync(now)
+
+
+class Source:
+    """One of them."""
+
+    def __init__(self, *, scope: str, called: str, read: Callable[[], Found], is_wanted: Callable[[], bool]) -> None:
+        self._scope, self._called, self._read_all, self._is_wanted = scope, called, read, is_wanted
         self._names: list[str] | None = None
         self._failed: dict[str, dict[str, Any]] = {}
         self._said = Said(logger)
 
-    @property
-    def scope(self) -> str:
-        """The app's name: two apps on one database do not touch each other's entries."""
-        return str(self._app.main or "celery") if self._app.main != DECLARED_IN_DATABASE else "celery-database"
-
     def sync(self, now: datetime) -> None:
-        """Import once; after that say that the entries are still declared, and archive what no beat declares."""
-        if not get_settings().import_beat_schedule:
+        if not self._is_wanted():
             return
         if self._names is None or self._failed:
             self._import()
         if self._names is None:
             return
         with bounded():
-            note_declared(self._names, self.scope, now)
+            note_declared(self._names, self._scope, now)
         self._archive(self._names, now - timedelta(minutes=get_settings().undeclared_minutes))
 
     def _archive(self, names: list[str], not_seen_since: datetime) -> None:
         """Each by itself: one that somebody holds is archived in the next turn."""
-        for routine_id, name in undeclared(names, self.scope, not_seen_since):
+        for routine_id, name in undeclared(names, self._scope, not_seen_since):
             if self._apart(f"routine {name} is not archived", partial(archive_undeclared, routine_id)):
                 logger.warning("routine %s is archived: no beat has declared it for a while", name)
 
     def _import(self) -> None:
         """Unless another beat is importing: then the next turn does it. Without Redis unique names keep two apart."""
-        with turn("import", self.scope, seconds=LOCK_SECONDS) as is_ours:
+        with turn("import", self._scope, seconds=LOCK_SECONDS) as is_ours:
             if not is_ours:
                 return
-            wanted = self._read() if self._names is None else self._failed
-            self._failed = {name: fields for name, fields in wanted.items() if not self._declare(name, fields)}
-            # Also the failed ones: what is in the schedule is not to be archived.
-            self._names = declared_names(self._app)
+            if self._names is not None:
+                self._declare_all(self._failed)
+            elif (found := self._read()) is not None:
+                self._declare_all(found.fields)
+                # Also the failed ones: what stands in the code is not to be archived.
+                self._names = found.names
 
-    def _read(self) -> dict[str, dict[str, Any]]:
-        """What can be imported; the rest is said, once."""
-        found = read_entries(self._app)
+    def _read(self) -> Found | None:
+        """What can be imported; the rest is said, once. None: it cannot be read at all."""
+        try:
+            found = self._read_all()
+        except Exception as error:  # noqa: BLE001 - whatever a module of the project raises: the other source goes on
+            if self._said.note("unreadable", str(error)):
+                logger.error("no %s is imported: %s: %s", self._called, type(error).__name__, error)
+            return None
+        self._said.over("unreadable")
         for name, why in found.refused.items():
             if self._said.note(("refused", name), why):
-                logger.error("beat_schedule entry %r is not imported: %s", name, why)
+                logger.error("%s is not imported: %s", self._which(name, found), why)
         for name, options in found.left_out.items():
             if self._said.note(("left out", name), str(options)):
-                logger.warning("beat_schedule entry %r: its options %s are not carried", name, ", ".join(options))
-        return found.fields
+                logger.warning("%s: its options %s are not carried", self._which(name, found), ", ".join(options))
+        return found
+
+    def _which(self, name: str, found: Found) -> str:
+        places = " and ".join(found.places.get(name, ()))
+        return f"{self._called} {name!r}" + (f" ({places})" if places else "")
+
+    def _declare_all(self, wanted: dict[str, dict[str, Any]]) -> None:
+        self._failed = {name: fields for name, fields in wanted.items() if not self._declare(name, fields)}
 
     def _declare(self, name: str, fields: dict[str, Any]) -> bool:
         return self._apart(
-            f"beat_schedule entry {name!r} is not imported", lambda: declare_routine(name, fields, self.scope)
+            f"{self._called} {name!r} is not imported", lambda: declare_routine(name, fields, self._scope)
         )
 
     def _apart(self, otherwise: str, act: Callable[[], object]) -> bool:

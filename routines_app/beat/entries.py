@@ -16,7 +16,6 @@ Other options are not carried; which, is said once. What cannot be a routine is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,6 +25,7 @@ from celery.schedules import crontab, schedule, solar
 from kombu import Exchange, Queue
 
 from routines_app.core.errors import InvalidValue, RoutineError
+from routines_app.verbs.declarations import Found
 from routines_app.verbs.declare import check_declared
 
 CLEANUP = "celery.backend_cleanup"
@@ -36,21 +36,9 @@ CARRIED = frozenset(
 )
 
 
-@dataclass(slots=True)
-class Entries:
-    """What a schedule comes to."""
-
-    fields: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """The fields of each entry's routine."""
-    refused: dict[str, str] = field(default_factory=dict)
-    """Entries that cannot be routines, and why."""
-    left_out: dict[str, list[str]] = field(default_factory=dict)
-    """Options of entries that are not carried, some with the reason."""
-
-
-def read_entries(app: Celery) -> Entries:
+def read_entries(app: Celery) -> Found:
     """Every entry of the schedule. Nothing is logged or written, and no database is asked."""
-    found = Entries()
+    found = Found()
     for name, entry in _all_entries(app).items():
         try:
             given = _given(entry)
@@ -65,11 +53,6 @@ def read_entries(app: Celery) -> Entries:
         if others:
             found.left_out[str(name)] = others
     return found
-
-
-def declared_names(app: Celery) -> list[str]:
-    """Every entry of the schedule, also those that cannot be imported: their routines are declared all the same."""
-    return [str(name) for name in _all_entries(app)]
 
 
 def _all_entries(app: Celery) -> dict[Any, Any]:

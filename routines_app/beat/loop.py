@@ -24,6 +24,7 @@ from routines_app.beat.seen_broker import SeenBroker
 from routines_app.beat.sender import Sender
 from routines_app.conf import get_settings
 from routines_app.coordination import redis_client, wakeups
+from routines_app.models import Role
 from routines_app.protocol.claim.claim import claim_due, set_aside
 from routines_app.protocol.claim.due import next_due_at
 from routines_app.protocol.ledger import clock
@@ -34,6 +35,7 @@ from routines_app.protocol.publish.pools import admit_each_pool
 from routines_app.protocol.publish.waiting import dispatch_waiting, next_waiting_at
 from routines_app.protocol.upkeep import nodes, reconcile
 from routines_app.protocol.upkeep.orphans import Observer
+from routines_app.verbs.health.sign import Sign
 from routines_app.verbs.replan import replan_forgotten
 
 logger = logging.getLogger(__name__)
@@ -51,6 +53,7 @@ class BeatLoop:
 
     def __init__(self, app: Any) -> None:
         self._departure = Departure()
+        self._sign = Sign(Role.BEAT)
         self._database = Outside("the database")
         self._listener = wakeups.Listener(wakeups.BEATS)
         self._observer = Observer()
@@ -114,12 +117,14 @@ class BeatLoop:
                 return 0.0  # it was cancelled, so that we can leave
             if not is_outage(error):
                 return self._failed(error)
+            self._sign.leave()  # we are well: a restart would not bring the database back
             self._observer.reset()  # silence that we could not hear is not silence
             connections[ledger_alias()].close()
             return self._database.is_away(error)
         except Exception as error:  # noqa: BLE001 - a bug must not end the beat: it would stop every routine
             return self._failed(error)
         self._database.is_back()
+        self._sign.leave()
         return wait
 
     def _failed(self, error: Exception) -> float:

@@ -6,7 +6,7 @@ right, and raising one means that nothing was written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 SHOWN_VALUE_LENGTH = 120  # enough to recognise the value, short enough for a log line
 
@@ -50,6 +50,21 @@ class Held(NotAllowed):
 
 class NotFound(RoutineError):
     """There is no routine or run of that id or name."""
+
+
+class ImportRefused(RoutineError):
+    """A file cannot be imported. `problems` are all that is wrong with it, an error for each."""
+
+    def __init__(self, problems: Sequence[RoutineError]) -> None:
+        self.problems = tuple(problems)
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        super().__init__("file", count, "\n".join(str(problem) for problem in problems))
+
+    def __str__(self) -> str:
+        return f"nothing is imported, {self.value}:\n{self.expected}"
+
+    def __reduce__(self) -> tuple[type[RoutineError], tuple[object, ...]]:  # type: ignore[override]
+        return type(self), (self.problems,)
 
 
 def _plainly(field: str, value: object) -> str:  # noqa: ARG001

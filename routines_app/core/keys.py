@@ -43,6 +43,21 @@ def backfill_key(batch: object, routine_id: object, slot: datetime, attempt: int
     return f"b:{batch}:{routine_id}:{epoch_ms(slot)}:{attempt}"
 
 
+def rotation_key(tick: object, routine_id: object, phase: str) -> str:
+    """The key of what a tick fires: a member's phase, or the rotation's own seeding."""
+    return f"r:{tick}:{routine_id}:{phase}"
+
+
+def next_attempt_key(key: str, attempt: int) -> str:
+    """The key of a later attempt of the chain that began with, or went on to, this key.
+
+    Every kind of key ends with the attempt, but for that of a rotation's first one.
+    """
+    parts = key.split(":")
+    prefix = ":".join(parts[:4]) if parts[0] == "r" else key.rpartition(":")[0]
+    return f"{prefix}:{attempt}"
+
+
 def uuid7_int(unix_ms: int, random_bits: int) -> int:
     """A UUIDv7 as a number: sorted by time, 74 random bits behind it."""
     random_bits &= (1 << RANDOM_BITS) - 1

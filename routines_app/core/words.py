@@ -71,6 +71,17 @@ class RunTrigger(StrEnum):
     CATCH_UP = "catch_up"
     HINT = "hint"
     BACKFILL = "backfill"
+    ROTATION = "rotation"
+
+
+class MemberStatus(StrEnum):
+    """Where a member of a rotation is in its cycle."""
+
+    OWED = "OWED"
+    IN_FLIGHT = "IN_FLIGHT"
+    FRESH = "FRESH"
+    FAILED = "FAILED"
+    LEFT_OUT = "LEFT_OUT"
 
 
 class HintKind(StrEnum):
@@ -133,6 +144,7 @@ class Reason(StrEnum):
     UNKNOWN_TASK = "unknown_task"
     BAD_ARGUMENTS = "bad_arguments"
     REJECTED = "rejected"
+    PICKED = "picked"
     IGNORED = "ignored"
     ABANDONED = "abandoned"
     # skipped
@@ -142,6 +154,8 @@ class Reason(StrEnum):
     EXPIRED = "expired"
     PARKED = "parked"
     SUPERSEDED = "superseded"
+    IDLE = "idle"
+    FULL = "full"
     # cancelled
     REPLACED = "replaced"
     CANCELLED = "cancelled"

@@ -18,6 +18,7 @@ from routines_app.execution.background import drain, in_background
 from routines_app.models import Role
 from routines_app.protocol.ledger.database import keep_connection
 from routines_app.protocol.upkeep.nodes import NodeReport, forget_node, report_node
+from routines_app.verbs.health.sign import Sign
 
 logger = logging.getLogger(__name__)
 
@@ -88,6 +89,15 @@ def report(**_: Any) -> None:
     global _reporter
     _reporter = Reporter()
     _reporter.start()
+
+
+@signals.worker_init.connect(weak=False)
+def leave_signs(**_: Any) -> None:
+    """From the start: a worker is ready only when it has reached its broker, and is well while that is away.
+
+    Sent in the main process alone; children do not inherit the thread.
+    """
+    Sign(Role.WORKER).keep_leaving()
 
 
 class DeadChildren(bootsteps.StartStopStep):

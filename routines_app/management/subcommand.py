@@ -22,6 +22,8 @@ class Subcommand:
     """One of them. `handle` gets the parsed options; a `RoutineError` becomes the command's error."""
 
     help: ClassVar[str]
+    checks_first: ClassVar[bool] = True
+    """Whether Django's system checks come first, those of every app; one that finds an error ends the command."""
 
     def __init__(self, out: Output) -> None:
         self.out = out

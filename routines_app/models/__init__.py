@@ -5,13 +5,17 @@ No rules and no queries beyond that: what is accepted is `verbs/checking`, who w
 
 from routines_app.models.node import Node, Role
 from routines_app.models.pool import Pool
-from routines_app.models.routine import DECLARED_IN_DATABASE, Routine
+from routines_app.models.rotation import Rotation
+from routines_app.models.rotation_member import RotationMember
+from routines_app.models.rotation_sample import RotationSample
+from routines_app.models.routine import DECLARED_IN_CODE, DECLARED_IN_DATABASE, Routine
 from routines_app.models.run import RoutineRun, new_run_id
 from routines_app.models.run_log import RunLog
 from routines_app.models.schedule_change import ChangeKind, ScheduleChange
 from routines_app.models.state import HINT_COLUMNS, Hint, RoutineState, no_hint
 
 __all__ = [
+    "DECLARED_IN_CODE",
     "DECLARED_IN_DATABASE",
     "HINT_COLUMNS",
     "ChangeKind",
@@ -19,6 +23,9 @@ __all__ = [
     "Node",
     "Pool",
     "Role",
+    "Rotation",
+    "RotationMember",
+    "RotationSample",
     "Routine",
     "RoutineRun",
     "RoutineState",

@@ -16,6 +16,7 @@ class Role(StrEnum):
 
 
 PROBLEMS = "problems"
+CLOCK_AHEAD = "clock_ahead_seconds"
 
 
 class Node(models.Model):
@@ -49,3 +50,9 @@ class Node(models.Model):
         """What the process cannot reach, or has found wrong around it; it says so beside its versions."""
         found: list[str] = self.versions.get(PROBLEMS, [])
         return found
+
+    @property
+    def clock_ahead_seconds(self) -> float | None:
+        """How far its machine's clock is ahead of the database's; None: it does not say, as older releases do not."""
+        found = self.versions.get(CLOCK_AHEAD)
+        return float(found) if isinstance(found, int | float) else None

@@ -15,9 +15,14 @@ from routines_app.models.ledger_time import EditedAt
 from routines_app.models.pool import Pool
 
 if TYPE_CHECKING:
+    from routines_app.models.rotation import Rotation
+    from routines_app.models.rotation_member import RotationMember
     from routines_app.models.state import RoutineState
 
 DECLARED_IN_DATABASE = "database"
+DEFAULT_SCOPE = "code"
+DECLARED_IN_CODE = "code:"
+"""Before DECLARED_SCOPE, in `declared_in` of what a project's code declares; a Celery app's schedule has its name."""
 
 
 class Routine(models.Model):
@@ -93,13 +98,38 @@ class Routine(models.Model):
     max_interval_ms = models.BigIntegerField(null=True, blank=True)
     keep_result = models.BooleanField(default=True, db_default=True)
 
+    rotation = models.ForeignKey(
+        "Rotation",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="routines",
+        help_text="Which rotation keeps it fresh; only for routines that fire by hand.",
+    )
+    # May be NULL, as an older release writes it that still runs beside this one.
+    phases = JSONField(
+        null=True,
+        default=list,
+        blank=True,
+        help_text="Of a rotation's member: what a cycle runs. Empty: as the rotation says.",
+    )
+
     declared_in = models.CharField(max_length=200, default=DECLARED_IN_DATABASE, db_default=DECLARED_IN_DATABASE)
     declared_seen_at = models.DateTimeField(null=True, blank=True, editable=False)
+    declared = JSONField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Each field that code has said when it was last synced, as it would be stored. Unset: not known.",
+    )
     version = models.PositiveIntegerField(default=1, db_default=1, editable=False)
     created_at = models.DateTimeField(default=current_time, editable=False)
     updated_at = EditedAt()
 
     state: RoutineState
+    rotates: Rotation
+    """What it is the clock of, if it is a rotation's own routine."""
+    membership: RotationMember
 
     class Meta:
         ordering = ["name"]
@@ -119,6 +149,10 @@ class Routine(models.Model):
                 | Q(trigger_kind=TriggerKind.INTERVAL.value, interval_ms__isnull=False, cron="")
                 | Q(trigger_kind=TriggerKind.MANUAL.value, interval_ms__isnull=True, cron=""),
                 name="routine_has_what_its_trigger_needs",
+            ),
+            models.CheckConstraint(
+                condition=Q(rotation__isnull=True) | Q(trigger_kind=TriggerKind.MANUAL.value),
+                name="routine_of_a_rotation_is_manual",
             ),
             models.CheckConstraint(
                 condition=Q(interval_ms__isnull=True) | Q(interval_ms__gte=1000), name="routine_interval_is_a_second_up"
@@ -166,3 +200,10 @@ class Routine(models.Model):
     @property
     def is_declared_in_code(self) -> bool:
         return self.declared_in != DECLARED_IN_DATABASE
+
+    @property
+    def declared_by(self) -> str:
+        """Where it is declared, in words."""
+        if self.declared_in == f"{DECLARED_IN_CODE}{DEFAULT_SCOPE}":
+            return "the project's code"
+        return f"the code of {self.declared_in.removeprefix(DECLARED_IN_CODE)}"

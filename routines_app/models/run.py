@@ -93,6 +93,13 @@ class RoutineRun(models.Model):
     requested_at = models.DateTimeField(
         null=True, help_text="When somebody asked for it by hand: its place in the queue, which its retries keep."
     )
+    rotation = models.ForeignKey(
+        "Rotation", null=True, on_delete=models.DO_NOTHING, related_name="runs", db_index=False, db_constraint=False
+    )
+    phase = models.CharField(
+        max_length=64, blank=True, default="", db_default="", help_text="Of a rotation's run: which phase of the cycle."
+    )
+    tick = models.UUIDField(null=True, help_text="The run of the rotation's own routine that fired it.")
     stop_requested_at = models.DateTimeField(null=True)
     stop_reason = models.CharField(max_length=24, blank=True, default="", db_default="")
 
@@ -125,6 +132,8 @@ class RoutineRun(models.Model):
                 condition=Q(pool__isnull=False, status__in=_ACTIVE),
             ),
             models.Index(fields=["tell_after"], name="run_untold", condition=Q(tell_after__isnull=False)),
+            models.Index(fields=["rotation", "id"], name="run_by_rotation", condition=Q(rotation__isnull=False)),
+            models.Index(fields=["tick"], name="run_by_tick", condition=Q(tick__isnull=False)),
             models.Index(fields=["chain"], name="run_by_chain", condition=Q(chain__isnull=False)),
         ]
         constraints = [

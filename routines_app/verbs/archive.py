@@ -18,6 +18,8 @@ def archive_routine(routine: RoutineRef, *, actor: str = "", reason: str = "") -
     with editing(routine, actor=actor, reason=reason) as edit:
         refuse_move(edit.routine, RoutineStatus.ARCHIVED, "archive", "not ARCHIVED already")
         before = {"status": edit.routine.status}
+        if edit.routine.pause_reason:  # for code that brings it back
+            before["pause_reason"] = edit.routine.pause_reason
         end_plan(edit.routine, edit.state, edit.now, lambda: _archive(edit))
         edit.save_state()
         cancel_waiting(edit.routine.pk, edit.now)

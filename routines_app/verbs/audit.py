@@ -5,19 +5,23 @@ that time, is in exactly one row or one counted span (`audit_slots.py`). *Contin
 schedule says which slot was planned next, and that slot has a row too, unless a later change took it back in time
 (`audit_thread.py`). An interval moves with hints, clamps and failures, so continuity is what can be asked of it.
 
+Members of rotations have no schedule: their runs are asked for by the ticks of their rotation, and each tick and each
+run say the same of that (`audit_rotations.py`).
+
 A ledger that balances can still tell of bad times: what it says of these are warnings (`audit_warnings.py`). Nothing is
 written here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from routines_app.core.durations import parse_duration
 from routines_app.protocol.ledger import clock
 from routines_app.verbs.audit_reading import Story, count_routines, read_stories
+from routines_app.verbs.audit_rotations import Finding, Rotations
 from routines_app.verbs.audit_slots import check_coverage
 from routines_app.verbs.audit_thread import follow
 from routines_app.verbs.audit_warnings import Warned, Watch
@@ -91,15 +95,17 @@ def audit(
         since = now - timedelta(milliseconds=parse_duration(since, field="since"))
     kept = max(since, pruned_before(now))
     found = Audit(since=kept, until=now - UNCLAIMED, pruned=kept > since)
-    watch = Watch(late=late)
+    watch, rotations = Watch(late=late), Rotations(since=found.since)
     of = count_routines() if progress is not None else 0
     for story in read_stories(found.since, found.until, now):
         found.routines += 1
         found.slots += sum(row.occurrences for row in story.rows if row.last > story.since)
         _judge(found, story)
+        _add(found, rotations.look_at(story))
         watch.look_at(story)
         if progress is not None:
             progress(found.routines, of)
+    _add(found, rotations.rest())
     found.warnings = watch.warnings()
     return found
 
@@ -112,3 +118,7 @@ def _judge(found: Audit, story: Story) -> None:
         wrong.setdefault(slot, what)  # one finding per slot says enough
     found.imbalances += [Imbalance(name, slot, wrong[slot]) for slot in sorted(wrong)]
     found.unjudged += [Unjudged(name, after, until) for after, until in coverage.unjudged]
+
+
+def _add(found: Audit, findings: Iterable[Finding]) -> None:
+    found.imbalances += [Imbalance(name, row.scheduled_for, what) for name, row, what in findings]

@@ -55,6 +55,9 @@ class Row(NamedTuple):
     completed_at: datetime | None
     body_ended_at: datetime | None
     idempotency_key: str
+    rotation_id: int | None
+    phase: str
+    tick: UUID | None
 
     @property
     def last(self) -> datetime:
@@ -62,7 +65,7 @@ class Row(NamedTuple):
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether it stands for slots of the schedule; retries, requests by hand and backfills do not."""
+        """Whether it stands for slots of the schedule; retries, requests by hand, backfills and seedings do not."""
         return self.attempt == 1 and self.idempotency_key.startswith("s:")
 
 

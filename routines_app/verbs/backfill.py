@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from routines_app.core.errors import InvalidValue, NotAllowed
 from routines_app.core.keys import backfill_key
+from routines_app.core.rotation import TICK_TASK
 from routines_app.core.triggers import INSTANT, IntervalTrigger, ManualTrigger, Trigger, slots_between
 from routines_app.core.words import ConcurrencyPolicy, RunTrigger
 from routines_app.models import RoutineRun
@@ -40,6 +41,10 @@ def backfill(routine: RoutineRef, start: datetime, end: datetime, *, actor: str 
 
 def _refuse(edit: Edit, end: datetime) -> None:
     refuse_archived(edit.routine, "does not run any more")
+    if edit.routine.task == TICK_TASK:
+        raise NotAllowed(
+            "routine", edit.routine.name, "a rotation's past ticks cannot be made up for: use tick_rotation"
+        )
     if edit.routine.concurrency_policy == ConcurrencyPolicy.REPLACE:
         raise NotAllowed("concurrency_policy", "REPLACE", "the runs of a backfill would replace each other")
     if end > edit.now:

@@ -13,6 +13,7 @@ from routines_app.models import DECLARED_IN_DATABASE, ChangeKind, Routine, Routi
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.plan.planning import replan
+from routines_app.protocol.rotate.enrol import enrol
 from routines_app.verbs import family
 from routines_app.verbs.checking.validation import clean_new
 from routines_app.verbs.editing import REASON, Edit, actor_name
@@ -37,6 +38,7 @@ def create_routine(
 
     `cron` or `every` (a timedelta or text such as `10m`) say when it fires; with neither it fires only by hand.
     `policies` are the other fields of `Routine`. Bad input raises a `RoutineError` and writes nothing.
+    With `rotation` it is a member of that one, which fires it; `phases` are what its cycle runs, if not its one task.
 
     A task that this process does not know is refused, with the closest names. `allow_unknown_task` is for one that
     lives in another repository, and makes that a warning in the log.
@@ -47,13 +49,19 @@ def create_routine(
 
 
 def insert(
-    cleaned: dict[str, Any], *, actor: object = "", reason: str = "", declared_in: str = DECLARED_IN_DATABASE
+    cleaned: dict[str, Any],
+    *,
+    actor: object = "",
+    reason: str = "",
+    declared_in: str = DECLARED_IN_DATABASE,
+    declared: dict[str, Any] | None = None,
+    told: dict[str, Any] | None = None,
 ) -> Routine:
-    """Write a routine whose values are checked, with its state and its first plan."""
+    """Write a routine whose values are checked, with its state and its first plan. `told` goes into its history too."""
     actor, reason = actor_name(actor), REASON("reason", reason)
     with verb_transaction("name", cleaned["name"]):
         now = clock.now()
-        routine = Routine(**cleaned, created_at=now, declared_in=declared_in)
+        routine = Routine(**cleaned, created_at=now, declared_in=declared_in, declared=declared)
         if declared_in != DECLARED_IN_DATABASE:
             routine.declared_seen_at = now
         routine.depth = family.depth_under(routine, routine.parent)
@@ -61,8 +69,10 @@ def insert(
         state = RoutineState(routine=routine)
         replan(routine, state, now)
         state.save(using=ledger_alias(), force_insert=True)
+        if routine.rotation_id is not None:
+            enrol([routine.pk], now)
         Edit(routine=routine, state=state, now=now, actor=actor, reason=reason).record(
-            ChangeKind.CREATED, after=cleaned
+            ChangeKind.CREATED, after=cleaned | (told or {})
         )
         on_commit(wake_beats)
         tell_second_opinion(routine, now)

@@ -12,8 +12,10 @@ from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import lock_state
 from routines_app.verbs import family
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
+from routines_app.verbs.checking.membership import is_rotation
 from routines_app.verbs.editing import editing
 from routines_app.verbs.held_rows import verb_transaction
+from routines_app.verbs.rotations.dissolve import dissolve
 
 DELETE_BATCH = 1_000  # rows per transaction: short locks, steady progress
 
@@ -23,10 +25,13 @@ def delete_routine(
 ) -> int:
     """Delete an ARCHIVED routine with its history, in batches; `progress` is told how many runs are gone so far.
 
-    Returns how many runs it had. An interruption leaves the routine ARCHIVED with what is left; call it again.
+    Returns how many runs it had. An interruption leaves the routine ARCHIVED with what is left; call it again. The
+    members of a rotation whose own routine it is stay, and name it no longer.
     """
     found = find_routine(routine)
     _refuse_delete(found)
+    if is_rotation(found):
+        dissolve(found.pk, actor=actor, reason=reason)
     deleted = 0
     while batch := _delete_batch(found):
         deleted += batch
@@ -35,9 +40,7 @@ def delete_routine(
     with editing(found, actor=actor, reason=reason) as edit:
         _refuse_delete(edit.routine)
         edit.record(ChangeKind.DELETED, before={"id": found.pk})
-        for child in Routine.objects.using(ledger_alias()).filter(parent_id=found.pk).order_by("pk"):
-            Routine.objects.using(ledger_alias()).filter(pk=child.pk).update(parent=None, depth=0)
-            family.move_descendants(child.pk, 0)
+        family.lose_parent(found.pk, edit.now)
         edit.routine.delete(using=ledger_alias())
     return deleted
 

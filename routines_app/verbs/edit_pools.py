@@ -32,8 +32,8 @@ def create_pool(name: str, *, max_concurrent: int, is_default: bool = False) -> 
 
     The default pool is the one of all routines that name none; it takes the place of the one that was it before.
     """
-    pool = Pool(**_checked({"name": name, "max_concurrent": max_concurrent, "is_default": is_default}))
-    _save(pool, force_insert=True)
+    pool = Pool(**checked_pool({"name": name, "max_concurrent": max_concurrent, "is_default": is_default}))
+    save_pool(pool, force_insert=True)
     return pool
 
 
@@ -46,10 +46,10 @@ def update_pool(pool: Pool | int | str, **changes: Any) -> Pool:
     found = find_pool(pool)
     if changes.get("name") == found.name:  # which may be older than the rules for names
         del changes["name"]
-    checked = _checked(changes)
+    checked = checked_pool(changes)
     for field, value in checked.items():
         setattr(found, field, value)
-    _save(found, update_fields=sorted(checked))
+    save_pool(found, update_fields=sorted(checked))
     return found
 
 
@@ -74,7 +74,8 @@ def is_pool_used(pool: Pool) -> bool:
     return bool(pool.is_default) or pool.routines.exists() or pool.runs.filter(status__in=sorted(ACTIVE)).exists()
 
 
-def _checked(values: dict[str, Any]) -> dict[str, Any]:
+def checked_pool(values: dict[str, Any]) -> dict[str, Any]:
+    """The given fields, as they are stored."""
     for field, value in values.items():
         if field not in FIELDS:
             raise unknown_field(field, value, list(FIELDS))
@@ -84,7 +85,8 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
     return checked
 
 
-def _save(pool: Pool, **how: Any) -> None:
+def save_pool(pool: Pool, **how: Any) -> None:
+    """Save a pool whose values are checked; one that becomes the default takes over. `how` is Django's."""
     becomes_default = bool(pool.is_default) and "is_default" in how.get("update_fields", ["is_default"])
     for tries_left in reversed(range(TRIES if becomes_default else 1)):
         _refuse_duplicate(pool)

@@ -29,9 +29,9 @@ REASON = Text(longest=limits.LONGEST_REASON, lines=True)
 
 
 def actor_name(actor: object) -> str:
-    """Who acts, as the history has it. What a beat writes there is the code's: a person of that name is told apart."""
+    """Who acts, as the history has it. What beats write there is the code's: a person of that name is told apart."""
     name = ACTOR("actor", str(actor or ""))
-    taken = name in (changes.BEAT, changes.WORKER) and not isinstance(actor, changes.Process)
+    taken = name in (changes.BEAT, changes.WORKER, changes.CODE) and not isinstance(actor, changes.Process)
     return f"user {name}" if taken else name
 
 

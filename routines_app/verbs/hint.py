@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, overload
 
-from routines_app.core.errors import InvalidValue
+from routines_app.core.errors import InvalidValue, NotAllowed
 from routines_app.core.words import HintKind, TriggerKind
 from routines_app.models import ChangeKind, Hint, Pool, Routine
 from routines_app.protocol.plan.hints import Proposed, clear, is_idle, propose, record_expired, told
@@ -127,7 +127,13 @@ def clear_hints(
     return edit.routine
 
 
+def _refuse_member(edit: Edit) -> None:
+    if edit.routine.rotation_id is not None:
+        raise NotAllowed("routine", edit.routine.name, "its rotation says when it runs: touch it, and it is owed now")
+
+
 def _refuse_factor(edit: Edit, factor: float) -> None:
+    _refuse_member(edit)
     routine, hinted = edit.routine, edit.state.hint(HintKind.INTERVAL)
     if routine.trigger_kind == TriggerKind.CRON and not fits_cron(factor):
         raise not_for_cron(factor, routine.name)
@@ -151,6 +157,7 @@ def _refuse_too_close(edit: Edit, at: datetime, expires_at: datetime) -> None:
 
 def _propose(edit: Edit, kind: HintKind, value: Any, expires_at: datetime) -> None:
     refuse_archived(edit.routine, "takes no hints")
+    _refuse_member(edit)
     if kind is HintKind.NEXT:
         _refuse_too_close(edit, value, expires_at)
     hint = Hint(kind, value, expires_at, edit.reason, edit.actor)

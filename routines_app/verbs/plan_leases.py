@@ -41,7 +41,8 @@ def plan_leases(
 
     A later `now` takes the beats to be on time until then: the next due slot of each routine is a candidate, not the
     ones after it; nothing ends or fails meanwhile, and what waits today waits still. Not simulated: the broker, the
-    workers (so not what a start would refuse), rows that somebody holds, the upkeep, the next slot of an ALL catch-up.
+    workers (so not what a start would refuse), rows that somebody holds, the upkeep, the next slot of an ALL catch-up,
+    the ticks of rotations and whom they would pick (`rotation_status` says that).
 
     `what_if` is another policy: `{"pools": {name: ceiling}, "paused": [name], "resumed": [name], "priorities": {name:
     word}, "schedules": {name: {"cron": …} or {"every": …}}, "concurrency": {name: word}}`, all of it as if edited at

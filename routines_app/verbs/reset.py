@@ -8,6 +8,7 @@ from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.plan.held import release_held_runs
 from routines_app.protocol.plan.leaving import change_plan, plan_unless_due
 from routines_app.protocol.plan.unfired import skip_passed_over
+from routines_app.protocol.rotate.left_out import bring_back
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.editing import Edit, editing
 
@@ -36,6 +37,8 @@ def _reset(edit: Edit) -> None:
     state.failure_count = 0
     if routine.status == RoutineStatus.PARKED:
         change_plan(routine, state, edit.now, Reason.PARKED, lambda: _wake(edit))
+        if routine.rotation_id is not None:
+            bring_back([routine.pk])
     else:  # a slot that is due stays due: the claim fires it and plans the next without back-off
         plan_unless_due(routine, state, edit.now)
     edit.save_state()

@@ -10,6 +10,7 @@ from routines_app.protocol.ledger import clock
 from routines_app.protocol.plan.pause import end_pause
 from routines_app.protocol.plan.planning import fault_of
 from routines_app.protocol.plan.unfired import unfired
+from routines_app.protocol.rotate.left_out import bring_back
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.checking.rules import Word
 from routines_app.verbs.editing import Edit, editing
@@ -30,6 +31,8 @@ def resume_routine(routine: RoutineRef, *, release: str = "SKIP", actor: str = "
             raise NotAllowed("status", edit.routine.status, "resume needs a PAUSED routine; reset a PARKED one")
         _refuse_uncomputable(edit)
         end_pause(edit.routine, edit.state, edit.now, policy, actor=edit.actor, reason=edit.reason)
+        if edit.routine.rotation_id is not None:
+            bring_back([edit.routine.pk])
     return edit.routine
 
 

@@ -1,7 +1,8 @@
 """Runs that somebody asks for, beside the schedule and without moving it.
 
 Decided under the state's lock, like a claim: an active FORBID routine gives a SKIPPED run, REPLACE makes room first,
-QUEUE gives a run that waits for its turn. PAUSED and PARKED routines run; ARCHIVED ones do not.
+QUEUE gives a run that waits for its turn. PAUSED and PARKED routines run; ARCHIVED ones do not. Of a rotation's member
+it is the next phase that runs, and the cycle goes on with it; of a rotation's own routine it is a tick.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ from routines_app.core.errors import NotAllowed
 from routines_app.core.holding import held_as
 from routines_app.core.keys import manual_key, unkeyed_key, unkeyed_prefix
 from routines_app.core.line import place_of
+from routines_app.core.rotation import TICK_TASK
 from routines_app.core.words import ConcurrencyPolicy, Reason, RunStatus, RunTrigger
 from routines_app.masks import holds_secret
 from routines_app.models import ChangeKind, Routine, RoutineRun, ScheduleChange
+from routines_app.protocol.claim.tick import tick_by_hand
 from routines_app.protocol.end.line import step_back
 from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
@@ -44,10 +47,12 @@ from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.default_pool import pool_of
 from routines_app.protocol.publish import outbox
 from routines_app.protocol.record.events import tell
+from routines_app.protocol.rotate.by_hand import take_turn
 from routines_app.verbs.checking import arguments, limits
 from routines_app.verbs.checking.lookup import RoutineRef, RunRef, find_run
 from routines_app.verbs.checking.rules import Text
 from routines_app.verbs.editing import ACTOR, editing, refuse_archived
+from routines_app.verbs.work import Work, work_of
 
 KEY = Text(longest=limits.LONGEST_KEY, required=True)
 COMPARED_AT_MOST = 100  # waiting requests with arguments of their own
@@ -67,6 +72,9 @@ def run_now(
     The same `idempotency_key` for the same routine returns the run that the first call made. Without one, what
     was asked for without one and still waits, because it was not sent yet, is not made again: with the same arguments
     it is that run, unless the routine has another pool by now. The hundred oldest with arguments are compared.
+
+    A rotation's member runs its next phase; arguments that are given replace that phase's. One that is in flight gives
+    a SKIPPED run. A rotation's own routine ticks, also while it idles, and takes no arguments.
     """
     request = checked_request(args, kwargs, idempotency_key, requested_by)
     with editing(routine) as edit:
@@ -76,12 +84,15 @@ def run_now(
 def retry_run(run: RunRef, *, idempotency_key: str | None = None, requested_by: object = None) -> RoutineRun:
     """Run again, by hand and at once, what a run was given.
 
-    Refused where a secret of it would get into other hands: the routine has another task or queue by now.
+    Refused where a secret of it would get into other hands: the routine has another task or queue by now. Refused too
+    where it is not the next phase of its rotation's member.
     """
     found = find_run(run)
     request = checked_request(found.args, found.kwargs, idempotency_key, requested_by)
     with editing(found.routine_id) as edit:
-        _refuse_elsewhere(found, edit.routine)
+        work = work_of(edit.routine)
+        _refuse_another_phase(found, work)
+        _refuse_elsewhere(found, edit.routine, work)
         return ask(edit.routine, request, edit.now)
 
 
@@ -99,13 +110,17 @@ class Request:
     def key_for(self, routine: Routine) -> str:
         return (manual_key if self.keyed else unkeyed_key)(routine.pk, self.token, 1)
 
-    def arguments_for(self, routine: Routine) -> dict[str, Any]:
+    @property
+    def has_arguments(self) -> bool:
+        return self.args is not None or self.kwargs is not None
+
+    def arguments_for(self, work: Work) -> dict[str, Any]:
         """Both parts or none: beside what somebody has chosen, a later edit of the routine's must not get in."""
-        if self.args is None and self.kwargs is None:
+        if not self.has_arguments and not work.has_arguments:
             return {}
         return {
-            "args": routine.args if self.args is None else self.args,
-            "kwargs": routine.kwargs if self.kwargs is None else self.kwargs,
+            "args": work.args if self.args is None else self.args,
+            "kwargs": work.kwargs if self.kwargs is None else self.kwargs,
         }
 
 
@@ -123,10 +138,20 @@ def checked_request(args: Any, kwargs: Any, idempotency_key: str | None, request
     )
 
 
-def _refuse_elsewhere(run: RoutineRun, routine: Routine) -> None:
+def _refuse_another_phase(run: RoutineRun, work: Work) -> None:
+    if run.rotation_id == run.routine_id:
+        raise NotAllowed("run", str(run.pk), "it seeded its rotation: the next tick does, or seed_rotation")
+    following = work.turn.phase.name if work.turn is not None else None
+    if following is not None and run.phase != following:
+        raise NotAllowed(
+            "run", str(run.pk), f"its phase was {run.phase!r}, and the member's next one is {following!r}: use run_now"
+        )
+
+
+def _refuse_elsewhere(run: RoutineRun, routine: Routine, work: Work) -> None:
     """Whoever may change the routine could otherwise have a task of their choice called with what a run was given, and
     whoever may run it, arguments of their choice put beside secrets that it was given later."""
-    moved = [field for field in ("task", "queue") if getattr(run, field) != getattr(routine, field)]
+    moved = [field for field, now in (("task", work.task), ("queue", routine.queue)) if getattr(run, field) != now]
     if not moved and _options_changed_since(run):
         moved = ["way for its messages"]
     if moved and holds_secret([run.args, run.kwargs]):
@@ -147,24 +172,36 @@ def _options_changed_since(run: RoutineRun) -> bool:
 def ask(routine: Routine, request: Request, now: datetime) -> RoutineRun:
     """The run that is asked for. Inside `editing`: the routine's state is locked."""
     refuse_archived(routine, "does not run any more")
-    pool_id = pool_of(routine)
-    made_before = _of_that_key(routine, request) if request.keyed else _still_waiting(routine, request, pool_id)
+    if routine.task == TICK_TASK:
+        return _tick(routine, request, now)
+    pool_id, work = pool_of(routine), work_of(routine)
+    made_before = _of_that_key(routine, request) if request.keyed else _still_waiting(routine, request, work, pool_id)
     if made_before is not None:
         return made_before
-    run = _new_run(routine, request, pool_id, now)
-    _admit(routine, run, now)
+    run = _new_run(routine, request, work, pool_id, now)
+    _admit(routine, run, work, now)
     run.save(using=ledger_alias(), force_insert=True)
     if run.status == RunStatus.PENDING:
+        if work.turn is not None:
+            take_turn(work.turn, run)
         outbox.after_commit(run)
     tell([run])
     return run
+
+
+def _tick(routine: Routine, request: Request, now: datetime) -> RoutineRun:
+    if request.has_arguments:
+        raise NotAllowed("args", routine.name, "a rotation's tick takes no arguments: leave them out")
+    made_before = _of_that_key(routine, request) if request.keyed else None
+    key = request.key_for(routine)
+    return made_before or tick_by_hand(routine, routine.state, request.requested_by, now, key=key)
 
 
 def _of_that_key(routine: Routine, request: Request) -> RoutineRun | None:
     return RoutineRun.objects.using(ledger_alias()).filter(idempotency_key=request.key_for(routine)).first()
 
 
-def _still_waiting(routine: Routine, request: Request, pool_id: int | None) -> RoutineRun | None:
+def _still_waiting(routine: Routine, request: Request, work: Work, pool_id: int | None) -> RoutineRun | None:
     """What somebody asked for in the same words, and nobody has sent yet. Two who ask at once meet at the state's lock.
 
     This comes before any policy: whoever asks twice wants neither a second run nor to hear that the first one overlaps.
@@ -172,10 +209,10 @@ def _still_waiting(routine: Routine, request: Request, pool_id: int | None) -> R
     runs = RoutineRun.objects.using(ledger_alias()).filter(routine_id=routine.pk, status=RunStatus.PENDING)
     waiting = runs.filter(trigger=RunTrigger.MANUAL, dispatched_at=None).order_by("id")
     unkeyed = waiting.filter(idempotency_key__startswith=unkeyed_prefix(routine.pk))
-    alike = unkeyed.filter(task=routine.task, queue=routine.queue)  # what the routine was edited to since, it was not
+    alike = unkeyed.filter(task=work.task, queue=routine.queue)  # what the routine was edited to since, it was not
     # In another pool it waits for other room; in none, it is about to be taken into the default pool.
     alike = alike.filter(Q(pool_id=pool_id) | Q(pool_id=None) if routine.pool_id is None else Q(pool_id=pool_id))
-    wanted = request.arguments_for(routine)
+    wanted = request.arguments_for(work)
     if not wanted:
         return alike.filter(args__isnull=True, kwargs__isnull=True).first()
     text = _as_text(wanted["args"], wanted["kwargs"])
@@ -187,11 +224,11 @@ def _as_text(*arguments: Any) -> str:
     return json.dumps(arguments, sort_keys=True)
 
 
-def _new_run(routine: Routine, request: Request, pool_id: int | None, now: datetime) -> RoutineRun:
-    return RoutineRun.of(
+def _new_run(routine: Routine, request: Request, work: Work, pool_id: int | None, now: datetime) -> RoutineRun:
+    run = RoutineRun.of(
         routine,
         trigger=RunTrigger.MANUAL,
-        **request.arguments_for(routine),
+        **request.arguments_for(work),
         pool_id=pool_id,
         scheduled_for=now,
         eligible_at=now,
@@ -199,9 +236,13 @@ def _new_run(routine: Routine, request: Request, pool_id: int | None, now: datet
         requested_by=request.requested_by,
         requested_at=now,
     )
+    run.task = work.task
+    if work.turn is not None:
+        run.rotation, run.phase = work.turn.rotation, work.turn.phase.name
+    return run
 
 
-def _admit(routine: Routine, run: RoutineRun, now: datetime) -> None:
+def _admit(routine: Routine, run: RoutineRun, work: Work, now: datetime) -> None:
     """Decide overlap for a new run, act on the others, and set its fields accordingly."""
     candidate = Candidate(
         policy=ConcurrencyPolicy(routine.concurrency_policy),
@@ -213,7 +254,8 @@ def _admit(routine: Routine, run: RoutineRun, now: datetime) -> None:
         replace_grace=timedelta(seconds=get_settings().replace_grace_seconds),
     )
     active = active_runs([routine.pk]).get(routine.pk, []) if routine.is_exclusive else []
-    match admit(candidate, active, now):
+    in_flight = work.turn is not None and work.turn.is_in_flight  # also by an end that is not settled yet
+    match Skip(Reason.OVERLAP) if in_flight else admit(candidate, active, now):
         case Skip(reason):
             run.status, run.reason, run.completed_at = RunStatus.SKIPPED, reason, now
         case Cancel(reason):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -79,6 +80,21 @@ def tell_second_opinion(routine: Routine, now: datetime) -> None:
     """Log a disagreement about a cron that is being saved: after the commit, when nobody's lock is held."""
     if routine.trigger_kind == TriggerKind.CRON:
         on_commit(partial(_log, routine.name, routine.cron, now))
+
+
+def tell_second_opinions(routines: Iterable[Routine], now: datetime) -> None:
+    """The same for many that are saved at once: each expression is asked about once, and all of them for a moment."""
+    names = {routine.cron: routine.name for routine in routines}
+    if names:
+        on_commit(partial(_log_many, names, now))
+
+
+def _log_many(names: dict[str, str], now: datetime) -> None:
+    until = time.monotonic() + CHECK_SECONDS
+    for expression, name in list(names.items())[:MOST_CRONS]:
+        if time.monotonic() > until:
+            return
+        _log(name, expression, now)
 
 
 def disagreements() -> list[tuple[str, Disagreement]]:

@@ -11,12 +11,13 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from routines_app.core.errors import StaleVersion
+from routines_app.core.errors import NotAllowed, StaleVersion
 from routines_app.core.words import TRIGGER_FIELDS, Reason, TriggerKind
 from routines_app.models import ChangeKind, Routine, RoutineState
 from routines_app.protocol.end.line import look_at_all
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.leaving import change_plan
+from routines_app.protocol.rotate.enrol import enrol
 from routines_app.verbs import family
 from routines_app.verbs.checking.known_tasks import registered_tasks
 from routines_app.verbs.checking.lookup import RoutineRef
@@ -27,6 +28,8 @@ from routines_app.verbs.editing import Edit, editing, refuse_archived
 from routines_app.verbs.second_opinion import tell_second_opinion
 
 GRID_FIELDS = frozenset({"trigger_kind", "interval_ms", "start_at"})
+# What a rotation keeps a copy of, or counts phases by.
+MEMBER_FIELDS = frozenset({"rotation", "phases", "priority", "emphasis", "depth"})
 
 
 def update_routine(
@@ -41,6 +44,7 @@ def update_routine(
     """Change fields of a routine; `cron` and `every` replace each other, empty ones make it MANUAL.
 
     `version`, or that of the given instance, must be the stored one: an edit made on a stale version is refused.
+    Of a routine that is declared in code all but name and task can be changed; it stays so until `give_back`.
     `allow_unknown_task` is as in `create_routine`.
     """
     return apply_changes(
@@ -55,43 +59,40 @@ def apply_changes(
     version: int | None = None,
     actor: str = "",
     reason: str = "",
-    from_code: bool = False,
     allow_unknown_task: bool = False,
 ) -> Routine:
     if "task" in values:
         registered_tasks()  # imports task modules the first time: not while holding a lock
-    expected = _expected_version(ref, version)
+    expected = expected_version(ref, version)
     with editing(ref, actor=actor, reason=reason) as edit:
-        _refuse_stale(edit.routine, expected)
+        refuse_stale(edit.routine, expected)
         refuse_archived(edit.routine, "cannot be changed; create a new one")
         changes = clean_changes(edit.routine, values, allow_unknown_task=allow_unknown_task)
-        if changes and not from_code:
-            _refuse_if_declared(edit.routine, changes)
+        if edit.routine.is_declared_in_code:
+            refuse_declared(edit.routine, changes)
         if changes:
-            _write(edit, changes)
+            write(edit, changes)
     return edit.routine
 
 
-def _expected_version(ref: RoutineRef, version: int | None) -> int | None:
+def expected_version(ref: RoutineRef, version: int | None) -> int | None:
     if version is not None:
         return Integer(least=1, most=2**31 - 1)("version", version)
     return ref.version if isinstance(ref, Routine) else None
 
 
-def _refuse_stale(routine: Routine, expected: int | None) -> None:
+def refuse_stale(routine: Routine, expected: int | None) -> None:
     if expected is not None and expected != routine.version:
         raise StaleVersion("version", expected, f"{routine.name} is at version {routine.version}: read it again")
 
 
-def _refuse_if_declared(routine: Routine, changes: dict[str, Any]) -> None:
-    if routine.is_declared_in_code:
-        refuse_declared(routine, changes)
-
-
-def _write(edit: Edit, changes: dict[str, Any]) -> None:
+def write(edit: Edit, changes: dict[str, Any]) -> None:
+    """Changes that are checked, and are some. The state is locked."""
     routine = edit.routine
     if "name" in changes:
         refuse_duplicate(changes["name"])
+    if changes.get("rotation") is not None:
+        _refuse_hinted(edit)
     if "parent" in changes:
         changes = changes | {"depth": family.depth_under(routine, changes["parent"])}
     before = {field: getattr(routine, field) for field in changes}
@@ -102,17 +103,25 @@ def _write(edit: Edit, changes: dict[str, Any]) -> None:
         edit.save_state()
     if "concurrency_policy" in changes:
         look_at_all(routine.pk, edit.now)
+    if not MEMBER_FIELDS.isdisjoint(changes) and (routine.rotation_id is not None or "rotation" in changes):
+        enrol([routine.pk], edit.now)
     edit.record(ChangeKind.UPDATED, before=before, after=changes)
     if not set(TRIGGER_FIELDS).isdisjoint(changes):
         tell_second_opinion(routine, edit.now)
 
 
+def _refuse_hinted(edit: Edit) -> None:
+    if edit.state.fresh_hints(edit.now):
+        expected = "a rotation's members take no hints, and it has some: clear its hints first"
+        raise NotAllowed("rotation", edit.routine.name, expected)
+
+
 def _set(edit: Edit, changes: dict[str, Any]) -> None:
     for field, value in changes.items():
         setattr(edit.routine, field, value)
-    _save(edit, changes)
+    save_changes(edit, changes)
     if "depth" in changes:
-        family.move_descendants(edit.routine.pk, edit.routine.depth)
+        family.move_descendants(edit.routine.pk, edit.routine.depth, edit.now)
 
 
 def _set_schedule(edit: Edit, changes: dict[str, Any]) -> None:
@@ -122,7 +131,7 @@ def _set_schedule(edit: Edit, changes: dict[str, Any]) -> None:
     )
 
 
-def _save(edit: Edit, changes: dict[str, Any]) -> None:
+def save_changes(edit: Edit, changes: dict[str, Any]) -> None:
     """Compare-and-set on the version: it also holds against writers that do not take the state's lock."""
     routine = edit.routine
     stored = Routine.objects.using(ledger_alias()).filter(pk=routine.pk, version=routine.version)

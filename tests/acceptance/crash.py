@@ -76,6 +76,18 @@ def inside_claim(point: CrashPoint) -> None:
     replace_everywhere(write_states, crash_after)
 
 
+def inside_tick(point: CrashPoint) -> None:
+    """A rotation's tick has picked: members, runs and counters are written, the commit has not happened."""
+    from routines_app.protocol.claim.tick import tick
+
+    def crash_after(*args: Any, **kwargs: Any) -> Any:
+        done = tick(*args, **kwargs)
+        point.reach(run.pk for run in done.runs)
+        return done
+
+    replace_everywhere(tick, crash_after)
+
+
 def before_publish(point: CrashPoint) -> None:
     """The claim is committed, nothing is in the broker."""
     from routines_app.protocol.publish import outbox
@@ -141,6 +153,7 @@ def replace_everywhere(old: Callable[..., Any], new: Callable[..., Any]) -> None
 
 POINTS: dict[str, Callable[[CrashPoint], None]] = {
     "inside-claim": inside_claim,
+    "inside-tick": inside_tick,
     "before-publish": before_publish,
     "before-stamp": before_stamp,
     "before-start": before_start,

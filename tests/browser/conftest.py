@@ -70,7 +70,9 @@ def make_user(transactional_db: None) -> Callable[..., User]:
 
 
 @pytest.fixture
-def open_page(browser: Browser, live_server: LiveServer, redis_url: str) -> Iterator[Callable[..., Page]]:
+def open_page(
+    browser: Browser, live_server: LiveServer, redis_url: str, unhurried: None
+) -> Iterator[Callable[..., Page]]:
     """Opens an address of the admin as a user; afterwards nothing may have gone wrong on any page."""
     contexts, problems = [], []
 

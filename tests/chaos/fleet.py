@@ -22,6 +22,8 @@ GIL_HOLDER: dict[str, Any] = {
     "max_attempts": 2,
 }
 MISROUTED = ["misrouted0", "misrouted1", "misrouted2"]
+ROTATION = "rotation"
+MEMBERS = [f"member{number:02}" for number in range(24)]
 
 
 def create_fleet(random: Random, count: int) -> list[str]:
@@ -35,7 +37,25 @@ def create_fleet(random: Random, count: int) -> list[str]:
         service.create_routine(name, **GIL_HOLDER)
     for name in MISROUTED:
         service.create_routine(name, task=f"{TASKS}.misrouted", interval_ms=random.randrange(8_000, 15_000))
+    create_rotation()
     return [*names, *MISROUTED]
+
+
+def create_rotation() -> None:
+    """Members of two phases, one of which needs some luck; every eighth always fails."""
+    phases: list[dict[str, Any]] = [
+        {"name": "plan", "task": f"{TASKS}.note"},
+        {"name": "build", "task": f"{TASKS}.sleepy", "args": [0.8]},
+    ]
+    service.create_rotation(ROTATION, every="4s", budget=3, max_in_flight=5, fresh_for="12s", phases=phases)
+    fails = [{"name": "plan", "task": f"{TASKS}.fail"}]
+    service.add_members(
+        ROTATION,
+        [
+            service.Member(name=name, task=f"{TASKS}.note", phases=fails if number % 8 == 7 else None)
+            for number, name in enumerate(MEMBERS)
+        ],
+    )
 
 
 def policies(random: Random) -> dict[str, Any]:

@@ -38,9 +38,8 @@ class Nemesis(People):
     ) -> None:
         """`only` names groups of acts; all of them if it is empty."""
         self.acts = {kind: act for kind, act in ACTS.items() if not only or act.group in only}
-        self.stack = stack
+        self.stack, self.tell = stack, tell
         super().__init__(random, names)
-        self.tell = tell
         self.beats: list[Process] = []
         self.workers: list[Process] = []
         self.injected: Counter[str] = Counter()
@@ -295,5 +294,6 @@ ACTS: dict[str, Act] = {
     "flood": Act("people", 2, Nemesis.flood),
     "hint": Act("people", 8, Nemesis.hint),
     "reset": Act("people", 4, Nemesis.reset),
+    "rotate": Act("people", 8, Nemesis.rotate),
 }
 GROUPS = sorted({act.group for act in ACTS.values()})

@@ -11,7 +11,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from routines_app import service
 from routines_app.models import RoutineRun
-from tests.chaos.fleet import GIL_HOLDERS
+from tests.chaos.fleet import GIL_HOLDERS, MEMBERS, ROTATION
 
 
 class People:
@@ -61,6 +61,17 @@ class People:
             lambda: service.propose_interval(self.name(), "10s", ttl="30s"),
             lambda: service.propose_next_time(self.name(), soon, ttl="30s"),
             lambda: service.clear_hints(self.name()),
+        ]
+        return self.ask(self.random.choice(verbs))
+
+    def rotate(self) -> bool:
+        member = self.random.choice(MEMBERS)
+        verbs: list[Callable[[], object]] = [
+            lambda: service.run_now(member),
+            lambda: service.touch(member),
+            lambda: service.tick_rotation(ROTATION),
+            lambda: service.pause_routine(member),
+            lambda: service.resume_routine(member),
         ]
         return self.ask(self.random.choice(verbs))
 

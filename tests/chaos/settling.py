@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from routines_app import service
 from routines_app.models import Routine, RoutineRun, RoutineState
+from tests.chaos.fleet import ROTATION
 from tests.chaos.nemesis import Nemesis
 
 CATCH_UP_SECONDS = 60
@@ -27,6 +28,7 @@ def settle(nemesis: Nemesis, names: list[str], tell: Callable[[str], None], rage
     end = datetime.now(UTC)
     for name in names:
         service.update_routine(name, end_at=end)
+    service.update_rotation(ROTATION, end_at=end)
     for state in RoutineState.objects.exclude(hint_interval_ms=None, hint_next_at=None, hint_factor=None):
         service.clear_hints(state.pk)
     tell("the schedules have ended")

@@ -14,12 +14,13 @@ from django.contrib.auth.models import Permission, User
 from django.db.models import Min
 from django.test import Client
 
-from routines_app import service
+from routines_app import declare, declaring, service
 from routines_app.execution import heart, renewal, watchdog
 from routines_app.execution.executor import Delivery, execute
 from routines_app.models import Routine, RoutineRun, RoutineState
+from routines_app.protocol.claim import claim
 from routines_app.protocol.claim.claim import claim_due
-from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger import apart, clock
 from tests.processes import wait_for
 
 NOTE = "tests.acceptance.tasks.note"
@@ -29,6 +30,13 @@ OUR_THREADS = ("routines-heart", "routines-renewal", "routines-record", "routine
 Execute = Callable[..., RoutineRun]
 Current = Callable[[Celery], None]
 Login = Callable[..., Client]
+
+
+@pytest.fixture(autouse=True)
+def looks_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine, too, a look comes to its end: what it leaves for the next one is what a test says."""
+    monkeypatch.setattr(apart, "APART_SECONDS", 60.0)
+    monkeypatch.setattr(claim, "DECIDE_SECONDS", 60.0)
 
 
 class Time:
@@ -132,6 +140,22 @@ def current() -> Iterator[Current]:
     ours = app_or_default()
     yield lambda app: app.set_current()
     ours.set_current()
+
+
+class Code:
+    """The project's code. `says` replaces all that it declares: the next deployment."""
+
+    def says(self, **routines: dict[str, Any]) -> None:
+        declaring._declared.clear()
+        for name, fields in routines.items():
+            declare(name, **({"task": NOTE} | fields))
+
+
+@pytest.fixture
+def code(monkeypatch: pytest.MonkeyPatch) -> Code:
+    """A project whose code declares what a test says, and nothing else."""
+    monkeypatch.setattr(declaring, "_declared", [])
+    return Code()
 
 
 @pytest.fixture

@@ -49,6 +49,21 @@ def test_any_queue_some_or_none_may_be_allowed(given: object, kept: object) -> N
         assert get_settings().queues == kept
 
 
+@pytest.mark.parametrize("seeds", ["shop.feeds.members", [""], ["members"], [1], {"shop.feeds.members"}, None])
+def test_seeds_are_a_list_of_dotted_paths(seeds: object) -> None:
+    """A text would be its letters."""
+    with (
+        override_settings(ROUTINES=settings.ROUTINES | {"SEEDS": seeds}),
+        pytest.raises(ImproperlyConfigured, match=r"SEEDS.*a list of dotted paths"),
+    ):
+        get_settings()
+
+
+def test_the_callables_of_rotations_are_listed() -> None:
+    with override_settings(ROUTINES=settings.ROUTINES | {"SEEDS": ["shop.feeds.members"]}):
+        assert get_settings().seeds == ("shop.feeds.members",)
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("EVENTS", 1), ("EVENTS", "yes"), ("LOG_FORMAT", "xml"), ("LOG_FORMAT", None)]
 )

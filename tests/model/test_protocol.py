@@ -15,11 +15,11 @@ from tests.model.hinting import Hinting
 from tests.model.machine import Protocol
 
 EXAMPLES = int(os.environ.get("ROUTINES_MODEL_EXAMPLES", "0"))
-
+FIXED = 8 if os.environ.get("ROUTINES_TEST_DATABASE", "postgresql") == "postgresql" else 3
 
 # Shrinking thousands of statements takes longer than reading them.
 SETTINGS = settings(
-    max_examples=EXAMPLES or 8,
+    max_examples=EXAMPLES or FIXED,
     stateful_step_count=40,
     deadline=None,
     derandomize=not EXAMPLES,

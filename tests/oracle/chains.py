@@ -16,10 +16,15 @@ def check_chains(history: History, verdict: Verdict) -> None:
         for before, after in pairwise(chain):
             if after.retry_of_id != before.id or not goes_on(before):
                 verdict.chains.append(f"{told} goes on after {before.status} {before.reason}")
-        if chain[-1].budget_used > history.definition["max_attempts"]:
+        if chain[-1].budget_used > most_attempts(history, chain[-1]):
             verdict.chains.append(f"{told} used {chain[-1].budget_used} attempts")
         if gives_up_early(history, chain[-1]):
             verdict.lost.append(f"{told} stopped after attempt {chain[-1].attempt}: {chain[-1].reason}")
+
+
+def most_attempts(history: History, run: Run) -> int:
+    """A rotation's member has one; its next one is a later tick's."""
+    return 1 if run.rotation_id is not None else int(history.definition["max_attempts"])
 
 
 def goes_on(run: Run) -> bool:
@@ -30,7 +35,7 @@ def gives_up_early(history: History, last: Run) -> bool:
     """A worker's death is always worth another attempt while there are any left."""
     interrupted = last.status == "CANCELLED" and last.reason == "interrupted"
     died = last.status == "FAILED" and last.reason in ("orphaned", "worker_lost", "timeout")
-    left = last.budget_used < history.definition["max_attempts"]
+    left = last.budget_used < most_attempts(history, last)
     return history.definition["status"] != "ARCHIVED" and (interrupted or (died and left))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -44,6 +44,8 @@ class Run:
     chain: UUID | None
     fence: int | None
     idempotency_key: str
+    rotation_id: int | None
+    tick: UUID | None
 
     @property
     def is_scheduled(self) -> bool:
@@ -62,6 +64,23 @@ class Run:
     @property
     def active(self) -> bool:
         return self.status in ("PENDING", "RUNNING")
+
+    @property
+    def has_no_body(self) -> bool:
+        """Ticks are done by the beats, and a seeding writes no line of its own."""
+        return self.reason == "picked" or (self.rotation_id is not None and self.rotation_id == self.routine_id)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ticked:
+    """A tick of a rotation, and what it says that it did."""
+
+    id: UUID
+    routine_id: int
+    status: str
+    reason: str
+    picked: int
+    budget: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +105,7 @@ class History:
     state: Mapping[str, Any]
     runs: list[Run] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
+    ticks: list[Ticked] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -113,7 +133,19 @@ def read_all() -> list[History]:
     changes = ScheduleChange.objects.filter(routine__isnull=False).order_by("id")
     for row in changes.values(*Change.__dataclass_fields__):
         found[row["routine_id"]].changes.append(Change(**row))
+    for tick in read_ticks():
+        found[tick.routine_id].ticks.append(tick)
     return [found[key] for key in sorted(found)]
+
+
+def read_ticks() -> Iterator[Ticked]:
+    """Of each rotation; whatever else its own routine has fired is a seeding."""
+    rows = RoutineRun.objects.filter(routine__rotates__isnull=False).exclude(phase="seed").order_by("id")
+    results: dict[UUID, Any] = dict(rows.values_list("id", "result"))
+    for row in rows.values("id", "routine_id", "status", "reason"):
+        saw = results[row["id"]]
+        picked, budget = (len(saw["picked"]), saw["budget"]) if row["status"] == "SUCCESS" else (0, 0)
+        yield Ticked(picked=picked, budget=budget, **row)
 
 
 def read_ceilings() -> dict[int, int]:

@@ -11,6 +11,7 @@ from tests.oracle.continuity import check_continuity
 from tests.oracle.coverage import check_coverage
 from tests.oracle.facts import History, read_ceilings, read_histories
 from tests.oracle.line import check_line
+from tests.oracle.rotations import check_rotations
 from tests.oracle.verdict import Verdict
 
 
@@ -39,6 +40,7 @@ def judge(
         count(history, verdict)
         if settled:
             check_settled(history, until, verdict)
+    check_rotations(histories, now, verdict)
     check_bodies(histories, before, read_ceilings(), now, verdict)
     check_success(histories, after, verdict)
     return verdict

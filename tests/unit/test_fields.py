@@ -15,7 +15,7 @@ from routines_app.verbs.audit_slots import FIELDS as AUDITED_FIELDS
 from routines_app.verbs.checking.validation import FIELDS, NEEDED, OTHER_VERBS, OWN_FIELD, SCHEDULE_FIELDS
 
 # What the machinery itself writes on a routine.
-MACHINERY = {"id", "declared_seen_at", "version", "created_at", "updated_at"}
+MACHINERY = {"id", "declared_seen_at", "declared", "version", "created_at", "updated_at"}
 # An interval moves with hints, clamps and failures: the audit judges it by continuity, not by the slots of a cron.
 NOT_OF_A_CRON = {"interval_ms", "min_interval_ms", "max_interval_ms"}
 

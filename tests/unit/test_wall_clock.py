@@ -18,6 +18,7 @@ READERS = {
     "execution/check_ins.py": {"time.time"},  # Sentry reckons the duration from the same clock
     "coordination/monitors.py": {"time.time"},  # an event has the time of its machine, as Celery's own have
     "execution/retries.py": {"datetime.now"},  # an eta is reckoned from the clock that the task sees
+    "testing/frozen.py": {"datetime.now"},  # where a clock of a test stands that was given no time
 }
 NAMES = {
     *(f"time.{name}" for name in ("time", "time_ns", "localtime", "gmtime", "strftime", "ctime")),

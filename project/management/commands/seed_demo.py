@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from project.demo_routines import POOLS, ROUTINES
+from project.demo_routines import POOLS, ROTATIONS, ROUTINES
 from routines_app import service
 from routines_app.models import Pool, Routine
 
@@ -22,6 +22,9 @@ class Command(BaseCommand):
         missing = [wanted for wanted in ROUTINES if wanted["name"] not in existing]
         for wanted in missing:
             service.create_routine(**wanted)
+        for wanted in ROTATIONS:
+            if wanted["name"] not in existing:
+                service.create_rotation(**wanted)
         self.use_the_verbs({wanted["name"] for wanted in missing})
         self.stdout.write(f"{len(missing)} routines created, {len(existing)} were there")
 

@@ -7,11 +7,16 @@ neither inline styles nor scripts and work under a strict Content-Security-Polic
 """
 
 from routines_app.admin.charts.column_chart import Column, column_chart
+from routines_app.admin.charts.lines import Sample, lines
 from routines_app.admin.charts.meter import meter
 from routines_app.admin.charts.pace import Change, Step, pace
+from routines_app.admin.charts.phase_strip import PhaseStep, phase_strip
 from routines_app.admin.charts.scatter import Point, scatter
+from routines_app.admin.charts.shares import Share, shares
 from routines_app.admin.charts.sparkline import Bar, sparkline
+from routines_app.admin.charts.tick_strip import Tick, tick_strip
 from routines_app.admin.charts.timeline import TimelineSpan, timeline
 
-__all__ = ["Bar", "Change", "Column", "Point", "Step", "TimelineSpan"]
-__all__ += ["column_chart", "meter", "pace", "scatter", "sparkline", "timeline"]
+__all__ = ["Bar", "Change", "Column", "PhaseStep", "Point", "Sample", "Share", "Step", "Tick", "TimelineSpan"]
+__all__ += ["column_chart", "lines", "meter", "pace", "phase_strip", "scatter", "shares", "sparkline", "tick_strip"]
+__all__ += ["timeline"]

@@ -18,6 +18,12 @@ class Command(BaseCommand):
         for name, subcommand in subcommands().items():
             subcommand.add_arguments(subparsers.add_parser(name, help=subcommand.help, description=subcommand.help))
 
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Without system checks where an error of another app must not be the answer."""
+        if not subcommands()[options["subcommand"]].checks_first:
+            options["skip_checks"] = True
+        return super().execute(*args, **options)
+
     def handle(self, *args: Any, subcommand: str, **options: Any) -> None:
         try:
             subcommands()[subcommand](self.stdout).handle(**options)

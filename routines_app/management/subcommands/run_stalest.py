@@ -1,4 +1,4 @@
-"""`routines run-stalest`: run what has waited longest for a success."""
+"""`routines run-stalest`: run what has waited longest for a success, or in a rotation for an attempt."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ class Command(Subcommand):
     @classmethod
     def add_arguments(cls, parser: CommandParser) -> None:
         add_pool(parser)
+        parser.add_argument(
+            "--rotation", metavar="ROTATION", help="the member of this one that its next tick would pick"
+        )
         add_json(parser)
 
-    def handle(self, *, pool: str | int | None, as_json: bool, **_: Any) -> None:
-        run = service.run_stalest(pool, requested_by=operator())
+    def handle(self, *, pool: str | int | None, rotation: str | None, as_json: bool, **_: Any) -> None:
+        run = service.run_stalest(pool=pool, rotation=rotation, requested_by=operator())
         if run is None:
-            self.told("nothing to run: there is no idle routine", {"run": None}, as_json=as_json)
+            why = "there is no idle routine" if rotation is None else "no member is owed"
+            self.told(f"nothing to run: {why}", {"run": None}, as_json=as_json)
             return
         facts = {"run": run.pk, "name": run.routine.name, "status": run.status, "reason": run.reason}
         reason = f" ({run.reason})" if run.reason else ""

@@ -27,6 +27,8 @@ class Command(Subcommand):
                 value = getattr(part, field.attname)
                 if value not in (None, "", [], {}):
                     self.say(f"{field.attname:<20} {shown(masked(value))}")
+        if found.rotation is not None:
+            self.say(f"{'rotation':<20} {found.rotation.name}")
         self.say("")
         rows = [_row(run) for run in service.list_runs(found, limit=runs, large=False)]
         self.table(("run", "slot", "status", "reason", "trigger", "attempt", "ended"), rows)

@@ -6,7 +6,8 @@ The protocol, for one batch:
 2. For each, the core decides what fires and what is skipped; overlap is decided against the routine's active runs.
 3. The rows are inserted and the states are written: one statement each. A crash before the commit undoes all of it
    and another beat claims the same slots; after the commit the rows are the outbox.
-4. What may go out at once is returned as messages, for the caller to publish after the commit. The rows already say
+4. The slots of a rotation's own routine are ticks: done here, in the same transaction (`tick.py`), and never sent.
+5. What may go out at once is returned as messages, for the caller to publish after the commit. The rows already say
    in `publish_after` when (PUBLISH_RETRY_SECONDS later): if nobody stamps them by then, any beat publishes them.
 
 One routine never stops the others. One whose next fire cannot be computed, or whose row cannot be read, is parked with
@@ -19,17 +20,19 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.db import Error
 
 from routines_app.conf import get_settings
 from routines_app.coordination.envelope import Message
 from routines_app.core.admission import Publish, standing
-from routines_app.core.words import HintKind, RoutineStatus, Source
-from routines_app.models import Routine, RoutineRun
+from routines_app.core.rotation import TICK_TASK
+from routines_app.core.words import HintKind, RoutineStatus, RunStatus, Source
+from routines_app.models import Rotation, RoutineRun
 from routines_app.protocol.claim.alike import Decisions
 from routines_app.protocol.claim.decide import Claimed, needs_active_runs
 from routines_app.protocol.claim.due import (
@@ -42,9 +45,10 @@ from routines_app.protocol.claim.due import (
     take_these,
     write_states,
 )
-from routines_app.protocol.claim.new_runs import NewRun, insert_runs
+from routines_app.protocol.claim.new_runs import NewRun, insert_runs, message
 from routines_app.protocol.claim.rare import end_due_pause, park_broken, record_ends, record_moves, record_replans
 from routines_app.protocol.claim.set_aside import SetAside
+from routines_app.protocol.claim.ticks import DueTicks, ended_run, with_rotations
 from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
 from routines_app.protocol.end.unstarted import supersede_pending
@@ -54,7 +58,6 @@ from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
 from routines_app.protocol.plan.park import park_unreadable
 from routines_app.protocol.publish.pools import roomy_pools
 from routines_app.protocol.record.events import tell
-from routines_app.protocol.record.messages import message_of
 
 logger = logging.getLogger(__name__)
 
@@ -119,8 +122,8 @@ def _claim_others(now: datetime, limit: int) -> ClaimReport:
 
 def _claim_batch(now: datetime, limit: int) -> ClaimReport:
     with bounded():
-        taken = take_due(now, limit, without=set_aside.ids)
-        report = _claim(taken, now) if taken.rows else ClaimReport()
+        taken, rotations = with_rotations(take_due(now, limit, without=set_aside.ids))
+        report = _claim(taken, rotations, now) if taken.rows else ClaimReport()
     if taken.held:
         set_aside.add(taken.held, HELD)
         report.left = report.left or len(taken.rows) + len(taken.held) == limit
@@ -133,8 +136,8 @@ def _claim_apart(routine_ids: Sequence[int], now: datetime) -> ClaimReport:
 
     def claim(some: Sequence[int]) -> None:
         with bounded(lock_ms=QUICK_LOCK_MS):
-            taken = take_these(now, some)
-            claimed = _claim(taken, now) if taken.rows else ClaimReport()
+            taken, rotations = with_rotations(take_these(now, some))
+            claimed = _claim(taken, rotations, now) if taken.rows else ClaimReport()
         report.add(claimed)
         held.extend(taken.held)
         known = {*taken.held, *(row.routine_id for row in taken.rows)}
@@ -175,23 +178,28 @@ def _give_up(routine_id: int, error: Exception, now: datetime) -> str:
     return f"{type(error).__name__}: {error}".strip() if still_due(now, [routine_id]) else ""
 
 
-def _claim(taken: Taken, now: datetime) -> ClaimReport:
+def _claim(taken: Taken, rotations: dict[int, Rotation], now: datetime) -> ClaimReport:
     asked = [row.routine_id for row in taken.rows if needs_active_runs(row, now)]
     active = active_runs(asked) if asked else {}
     report = ClaimReport(pooled=bool(taken.outside))
-    decisions = Decisions(now)
+    decisions, ticks = Decisions(now), DueTicks(rotations, now)
     claims: list[tuple[DueRow, Claimed]] = []
     decide_until = time.monotonic() + DECIDE_SECONDS
     for row in taken.rows:
         if report.claimed and time.monotonic() > decide_until:  # always one, or nothing would ever move on
             report.left = True
             break
+        if row.task == TICK_TASK and not ticks.has_room_for(row.routine_id):
+            report.left = True
+            continue
         report.claimed += 1
         try:
             if row.status == RoutineStatus.PAUSED and row.next_source == Source.PAUSED:
-                end_due_pause(row, now)
+                ticks.wake(end_due_pause(row, now))
                 continue
             claimed = decisions.of(row, active.get(row.routine_id, []))
+            if row.task == TICK_TASK:
+                claimed = ticks.note(row, claimed)
             claims.append((row, claimed.outside(now) if row.routine_id in taken.outside else claimed))
         except Error:
             raise
@@ -199,7 +207,7 @@ def _claim(taken: Taken, now: datetime) -> ClaimReport:
             logger.exception("routine %s cannot be planned and is parked", row.name)
             park_broken(row, error, now)
     claims = _enter_pools(claims, now)
-    _make_room(_write(claims, report), now)
+    _make_room(_write(claims, ticks, report), now)
     if replans := [(row, claimed.state) for row, claimed in claims if claimed.replanned]:
         record_replans(replans, now)
     _drop_hints(claims, now)
@@ -245,20 +253,31 @@ def _make_room(claims: list[Claimed], now: datetime) -> None:
         supersede_pending(supersede, now)
 
 
-def _write(claims: list[tuple[DueRow, Claimed]], report: ClaimReport) -> list[Claimed]:
+def _write(claims: list[tuple[DueRow, Claimed]], ticks: DueTicks, report: ClaimReport) -> list[Claimed]:
     """Write rows and states; the decisions that made a new PENDING run, for which room must be made."""
     inserted = insert_runs([run for _, claimed in claims for run in claimed.runs])
     ended: list[RoutineRun] = []
     for row, claimed in claims:
         for run in claimed.runs:
-            if run.id in inserted:
+            if run.id in inserted and run.id not in ticks:
                 _count(row, run, report)
                 if not run.is_pending:
-                    ended.append(_ended_run(row, run))
+                    ended.append(ended_run(row, run))
     write_states([claimed.state for _, claimed in claims])
+    ended += _do_ticks(ticks, inserted, report)
     if ended:
         tell(ended)
     return [claimed for _, claimed in claims if any(run.is_pending and run.id in inserted for run in claimed.runs)]
+
+
+def _do_ticks(ticks: DueTicks, inserted: Collection[UUID], report: ClaimReport) -> list[RoutineRun]:
+    """After the states: a tick that picks writes its routine's once more. Their rows, as they are then."""
+    done = ticks.do(inserted)
+    report.fired += len(done.runs)
+    report.skipped += sum(1 for run in done.ticks if run.status == RunStatus.SKIPPED)
+    report.pooled = report.pooled or any(run.pool_id is not None for run in done.runs)
+    report.messages += done.messages
+    return done.ticks
 
 
 def _count(row: DueRow, run: NewRun, report: ClaimReport) -> None:
@@ -268,25 +287,4 @@ def _count(row: DueRow, run: NewRun, report: ClaimReport) -> None:
     report.fired += 1
     report.pooled = report.pooled or run.waits_for_room
     if run.admitted_at is not None:
-        report.messages.append(_message(row, run))
-
-
-def _message(row: DueRow, run: NewRun) -> Message:
-    return message_of(
-        run.id,
-        row.name,
-        row.task,
-        row.queue,
-        row.priority,
-        row.timeout_ms,
-        row.concurrency_policy,
-        row.routine_id,
-        row.args,
-        row.kwargs,
-        row.options,
-    )
-
-
-def _ended_run(row: DueRow, run: NewRun) -> RoutineRun:
-    """The row as receivers of the signals see it, without reading it back."""
-    return RoutineRun(**run._asdict(), routine=Routine(pk=row.routine_id, name=row.name, task=row.task))
+        report.messages.append(message(row, run))

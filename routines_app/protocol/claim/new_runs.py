@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db import connections
 
+from routines_app.coordination.envelope import Message
 from routines_app.core.admission import Standing
 from routines_app.core.catch_up import Fire
 from routines_app.core.jitter import jitter_ms
@@ -24,6 +25,7 @@ from routines_app.protocol.claim.due import DueRow
 from routines_app.protocol.ledger.arrays import array_literal
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, sql
 from routines_app.protocol.plan.planning import baseline_source, slot_source_of
+from routines_app.protocol.record.messages import message_of
 from routines_app.protocol.record.slot_keys import taken_slots
 
 
@@ -176,3 +178,20 @@ def _insert_portably(alias: str, rows: Sequence[NewRun]) -> set[UUID]:
     runs.bulk_create([RoutineRun(**row._asdict()) for row in rows], ignore_conflicts=True)
     # An ignored conflict is silent here, so ask which of the ids are there.
     return set(runs.filter(id__in=[row.id for row in rows]).values_list("id", flat=True))
+
+
+def message(row: DueRow, run: NewRun) -> Message:
+    """What rings the run in; its work is its routine's, as it was read for this claim."""
+    return message_of(
+        run.id,
+        row.name,
+        row.task,
+        row.queue,
+        row.priority,
+        row.timeout_ms,
+        row.concurrency_policy,
+        row.routine_id,
+        row.args,
+        row.kwargs,
+        row.options,
+    )

@@ -18,15 +18,22 @@ from routines_app.protocol.plan.park import park
 from routines_app.protocol.plan.pause import end_pause
 from routines_app.protocol.plan.planning import schedule_found
 from routines_app.protocol.record import changes
+from routines_app.protocol.rotate.left_out import bring_back_free
 
 
-def end_due_pause(row: DueRow, now: datetime) -> None:
-    """The pause's time is over: account for its slots and go on. The state is locked by the claim."""
+def end_due_pause(row: DueRow, now: datetime) -> int | None:
+    """The pause's time is over: account for its slots and go on. The state is locked by the claim.
+
+    Returns the rotation that it is a member of again, and that is to look for it.
+    """
     alias = ledger_alias()
     # A schedule that cannot be computed must leave nothing half done behind: the claim goes on with the others.
     with transaction.atomic(using=alias):
         state = RoutineState.objects.using(alias).select_related("routine").get(pk=row.routine_id)
         end_pause(state.routine, state, now, actor=changes.BEAT, reason="the pause ended")
+        if state.routine.rotation_id is not None:
+            bring_back_free([row.routine_id])
+        return state.routine.rotation_id
 
 
 def park_broken(row: DueRow, error: Exception, now: datetime) -> None:

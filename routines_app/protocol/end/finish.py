@@ -5,9 +5,9 @@ or a reconciler. Whoever loses changes nothing. With the row go, in the same tra
 next attempt, and — when the number of failures in a row changed an interval that has not been claimed yet — a new plan.
 
 On PostgreSQL the usual ends (a success, a failure that will be retried, a cancellation) are one statement. An end
-that changes the routine itself (exhausted, parked, recovered, catching up) takes the transaction of `transaction.py`,
-as every end does on other databases. After the commit: the lease is released, beats are woken if there is something for
-them, the result is mirrored unless the statement has done that too, the signals are sent.
+that changes the routine itself (exhausted, parked, recovered, catching up) or a rotation's member takes the transaction
+of `transaction.py`, as every end does on other databases. After the commit: the lease is released, beats are woken if
+there is something for them, the result is mirrored unless the statement has done that too, the signals are sent.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from django.db import Error, connections, transaction
 from django.db.models import Q
 
 from routines_app.coordination import leases, wakeups
+from routines_app.core.keys import next_attempt_key
 from routines_app.core.retry import RetryAt, decide_retry
 from routines_app.core.transitions import TERMINAL
 from routines_app.core.words import ConcurrencyPolicy, Reason, RunStatus, Source
@@ -46,6 +47,7 @@ from routines_app.protocol.ledger.timeouts import is_bounded
 from routines_app.protocol.record import events, facts, told
 from routines_app.protocol.record.facts import RunFacts, light_run
 from routines_app.protocol.record.outcome import Outcome
+from routines_app.protocol.rotate.settle import settle_ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +119,13 @@ def _interruptions(run: RunFacts) -> int:
 
 
 def _next_attempt(run: RunFacts, outcome: Outcome, decision: RetryAt) -> NextAttempt:
-    prefix = run.idempotency_key.rpartition(":")[0]  # every kind of key ends with the attempt
     args, kwargs = outcome.retry_args or (None, None)
     return NextAttempt(
         id=new_run_id(),
         at=decision.at,
         budget_used=decision.budget_used,
         own_retries=decision.own_retries,
-        key=f"{prefix}:{run.attempt + 1}",
+        key=next_attempt_key(run.idempotency_key, run.attempt + 1),
         args=args,
         kwargs=kwargs,
     )
@@ -149,7 +150,9 @@ def _is_heard(outcome: Outcome) -> bool:
 
 def _changes_the_routine(run: RunFacts, outcome: Outcome, attempt: NextAttempt | None) -> bool:
     if attempt is not None:
-        return False
+        return run.seeds
+    if run.rotation_id is not None:
+        return True
     exhausted = outcome.status == RunStatus.FAILED
     recovered = outcome.status == RunStatus.SUCCESS and run.failure_count > 0
     return exhausted or recovered or run.next_source == Source.CATCHING_UP
@@ -234,6 +237,8 @@ def _follow_up(alias: str, run: RunFacts, recorded: Recorded, now: datetime) -> 
         settle(alias, run.routine_id, now, recovered=recorded.recovered)
     if run.replaces:
         let_replacement_go(alias, run.routine_id, now)
+    if chain_ended:
+        settle_ended([(run.routine_id, run.rotation_id)], now)
     if run.policy == ConcurrencyPolicy.QUEUE and chain_ended:
         let_next_go([run.routine_id], now)
 

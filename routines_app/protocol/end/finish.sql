@@ -54,13 +54,13 @@ WITH locked AS MATERIALIZED (
     INSERT INTO routines_routinerun (
         id, routine_id, status, reason, "trigger", source, task, queue, timeout_ms, args, kwargs, pool_id,
         scheduled_for, eligible_at, publish_after, attempt, budget_used, own_retries, retry_of_id, chain, idempotency_key, requested_by,
-        requested_at
+        requested_at, rotation_id, phase, tick
     )
     SELECT %(retry_id)s::uuid, ended.routine_id, 'PENDING', 'not_yet', 'retry', ended.source, ended.task, ended.queue,
            ended.timeout_ms, COALESCE(%(retry_args)s::jsonb, ended.args), COALESCE(%(retry_kwargs)s::jsonb, ended.kwargs),
            goes_on.pool_id, ended.scheduled_for, %(retry_at)s::timestamptz, %(retry_at)s::timestamptz,
            ended.attempt + 1, %(retry_budget)s::int, COALESCE(%(retry_own)s::int, 0), ended.id, COALESCE(ended.chain, ended.id), %(retry_key)s::text,
-           ended.requested_by, ended.requested_at
+           ended.requested_by, ended.requested_at, ended.rotation_id, ended.phase, ended.tick
     FROM ended
     JOIN goes_on ON goes_on.id = ended.routine_id
     ON CONFLICT (idempotency_key) DO NOTHING

@@ -1,6 +1,6 @@
 """The end of a run as one transaction: for ends that change the routine, and for databases without the one statement.
 
-Locks: the routine's state, then the run.
+Locks: the routine's state, then the run, then what its rotation knows of a member.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from routines_app.protocol.plan.planning import anchor_of, plan_from_now, plan_s
 from routines_app.protocol.record import changes
 from routines_app.protocol.record.facts import RunFacts
 from routines_app.protocol.record.outcome import Outcome
+from routines_app.protocol.rotate.settle import settle_ended
 
 LATEST = datetime.max.replace(tzinfo=UTC)
 WAITS_FOR_AN_END = (Reason.REPLACING, Reason.OVERDUE)
@@ -78,7 +79,14 @@ def end_in_transaction(
         goes_on = attempt is not None and not row.stop_requested_at and routine.status != RoutineStatus.ARCHIVED
         if attempt is not None and goes_on:
             retry_id = _insert_retry(alias, row, routine, attempt)
-        recorded = _count(alias, routine, state, status, reason, retry_id, now)
+        if run.seeds:  # the schedule is that of the ticks: no failure of a seeding counts there
+            recorded = Recorded(
+                status=status, reason=reason, retry_id=retry_id, exhausted=_is_exhausted(status, retry_id)
+            )
+        else:
+            recorded = _count(alias, routine, state, status, reason, retry_id, now)
+        if retry_id is None:
+            settle_ended([(row.routine_id, row.rotation_id)], now)
         return replace(recorded, pooled=row.pool_id is not None)
 
 
@@ -126,6 +134,9 @@ def _insert_retry(alias: str, row: RoutineRun, routine: Routine, attempt: NextAt
         idempotency_key=attempt.key,
         requested_by=row.requested_by,
         requested_at=row.requested_at,
+        rotation_id=row.rotation_id,
+        phase=row.phase,
+        tick=row.tick,
     )
     runs = RoutineRun.objects.using(alias)
     runs.bulk_create([retry], ignore_conflicts=True)
@@ -141,7 +152,7 @@ def _count(
     retry_id: UUID | None,
     now: datetime,
 ) -> Recorded:
-    exhausted = status == RunStatus.FAILED and retry_id is None
+    exhausted = _is_exhausted(status, retry_id)
     recovered = status == RunStatus.SUCCESS and state.failure_count > 0
     catching_up = state.next_source == Source.CATCHING_UP
     state.last_run_at = now
@@ -166,6 +177,10 @@ def _count(
         recovered=recovered,
         catching_up=catching_up,
     )
+
+
+def _is_exhausted(status: RunStatus, retry_id: UUID | None) -> bool:
+    return status == RunStatus.FAILED and retry_id is None
 
 
 def _park_if_hopeless(routine: Routine, state: RoutineState, now: datetime) -> str:

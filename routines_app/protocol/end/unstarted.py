@@ -1,7 +1,7 @@
 """PENDING runs that end without having started: cancelled, replaced, superseded, archived.
 
 Compare-and-set: a start at the same moment wins or loses as a whole. When a chain has ended this way, an ALL catch-up
-goes on, and so does QUEUE's line.
+goes on, and so does QUEUE's line; a rotation's member is settled.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from routines_app.protocol.end.overlap import cancel_pending, end_waiting
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import update_locked
 from routines_app.protocol.record.events import tell
+from routines_app.protocol.rotate.settle import settle_ended
 
 
 def end_pending(routine_id: int, run_ids: Collection[UUID], reason: Reason, now: datetime, said: str = "") -> int:
@@ -30,14 +31,16 @@ def end_pending_of(
 ) -> int:
     """The same for several routines, whose states are locked."""
     runs = RoutineRun.objects.using(ledger_alias()).filter(routine_id__in=routine_ids, id__in=run_ids)
-    pending = list(runs.filter(status=RunStatus.PENDING).values_list("id", flat=True))
-    ended = cancel_pending(pending, reason, now)
+    pending = runs.filter(status=RunStatus.PENDING).values_list("id", "routine_id", "rotation_id")
+    of = {run_id: (routine_id, rotation_id) for run_id, routine_id, rotation_id in pending}
+    ended = cancel_pending(list(of), reason, now)
     if not ended:
         return 0
     if said:
         update_locked(ended, error=said)
     continue_catch_up(routine_ids, now)
     let_next_go(routine_ids, now)
+    settle_ended([of[run_id] for run_id in ended], now)
     tell(runs.filter(id__in=ended).select_related("routine"))
     return len(ended)
 

@@ -21,13 +21,13 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 from django.db import DatabaseError, connections
 from django.db.utils import InterfaceError
 
 from routines_app.core.carried_time import JUMP_SECONDS, Carried, Jump, Reading, confirms, follow
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.sign import steady_seconds as steady_seconds
 
 logger = logging.getLogger(__name__)
 
@@ -40,13 +40,6 @@ _NOW = {
     "postgresql": "SELECT clock_timestamp()",
     "mysql": "SELECT UTC_TIMESTAMP(6)",
 }
-
-
-# Goes on while the machine is suspended, where the system has such a clock. Where it has none, the wall clock, which
-# goes on too, tells of that.
-steady_seconds: Callable[[], float] = (
-    partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
-)
 
 
 def ask_database() -> datetime | None:
@@ -87,6 +80,11 @@ class Clock:
             self._look()
             steady = self._steady()
         return self._wall_time() if self._known is None else self._known.at(steady)
+
+    def wall_ahead(self) -> float:
+        """By how many seconds this machine's time of day is ahead of the ledger's."""
+        now = self.now()  # first: it may have to connect, and that takes its time
+        return (self._wall_time() - now).total_seconds()
 
     def forget_lock(self) -> None:
         """In a forked child: the thread that held the lock, if there was one, does not exist there."""
@@ -170,3 +168,8 @@ os.register_at_fork(after_in_child=_clock.forget_lock)
 def now() -> datetime:
     """The ledger's present time, aware, in UTC."""
     return _clock.now()
+
+
+def wall_ahead_seconds() -> float:
+    """By how many seconds this machine's time of day is ahead of the ledger's."""
+    return _clock.wall_ahead()

@@ -32,9 +32,12 @@ def is_postgresql(alias: str) -> bool:
     return connections[alias].vendor == "postgresql"
 
 
-def on_commit(act: Callable[[], object]) -> None:
-    """Do this after the ledger's transaction commits, or at once outside of one."""
-    transaction.on_commit(act, using=ledger_alias())
+def on_commit(act: Callable[[], object], *, robust: bool = False) -> None:
+    """Do this after the ledger's transaction commits, or at once outside of one.
+
+    If it fails, the caller gets the error, though its work is done; `robust`: the error is logged.
+    """
+    transaction.on_commit(act, using=ledger_alias(), robust=robust)
 
 
 def load_times_fast(cursor: Any) -> None:

@@ -44,6 +44,7 @@ from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.ledger.locks import lock_runs, update_locked
 from routines_app.protocol.record.events import tell
 from routines_app.protocol.record.messages import SHOWN_COLUMNS, message_of
+from routines_app.protocol.rotate.settle import settle_ended
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class WaitingRow(NamedTuple):
     requested_at: datetime | None
     scheduled_for: datetime
     eligible_at: datetime
+    rotation_id: int | None
     name: str
     status: str
     priority: str
@@ -90,6 +92,7 @@ WAITING_COLUMNS = (
     "requested_at",
     "scheduled_for",
     "eligible_at",
+    "rotation_id",
     "routine__name",
     "routine__status",
     "routine__priority",
@@ -233,6 +236,7 @@ class Verdicts:
         ids = [row.id for row in rows]
         _update(ids, status=RunStatus.SKIPPED, reason=reason, completed_at=self.now, publish_after=None)
         tell(RoutineRun.objects.using(ledger_alias()).filter(id__in=ids).select_related("routine"))
+        settle_ended([(row.routine_id, row.rotation_id) for row in rows], self.now)
         let_next_go({row.routine_id for row in rows if row.policy == ConcurrencyPolicy.QUEUE}, self.now)
         # Afterwards, because the states would have to be locked before the runs.
         on_commit(partial(continue_after, {row.routine_id for row in rows}, self.now))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.db import Error
 from django.db.models import F
@@ -123,22 +124,26 @@ def _stamp_portably(alias: str, run_ids: Collection[str], now: datetime, skip: b
         return update(sent, dispatched_at=now, publish_count=F("publish_count") + 1, publish_after=now + FIRST_LOOK)
 
 
-def after_commit(run: RoutineRun) -> None:
-    """Send a new run as soon as the transaction commits. What cannot be sent now is left to a beat."""
-    on_commit(lambda: _send_now(run))
+def after_commit(*runs: RoutineRun) -> None:
+    """Send new runs as soon as the transaction commits. What cannot be sent now is left to a beat."""
+    if runs:
+        on_commit(lambda: _send_now(runs))
 
 
-def _send_now(run: RoutineRun) -> None:
+def _send_now(runs: Sequence[RoutineRun]) -> None:
+    pooled = [run.pk for run in runs if run.pool_id is not None]
     try:
-        # In a pool it may have to wait, and others may have to go before it.
-        send(_admitted(run) if run.pool_id is None else admit_pools(clock.now(), only=[run.pk]))
+        if len(pooled) < len(runs):
+            send(_admitted([run.pk for run in runs if run.pool_id is None]))
+        if pooled:  # there they may have to wait, and others may have to go before them
+            send(admit_pools(clock.now(), only=pooled))
     except Exception:
         # The request that asked for the run has committed it: a beat finds it in the outbox. Whatever the database,
         # the broker or a project's router raised here, the caller of run_now can do nothing about it.
         logger.exception("sending runs after the commit failed; a beat will send them")
 
 
-def _admitted(run: RoutineRun) -> list[Message]:
-    """Its message, unless the caller's transaction has cancelled it since."""
-    rows = RoutineRun.objects.using(ledger_alias()).filter(id=run.pk, status=RunStatus.PENDING, dispatched_at=None)
+def _admitted(run_ids: Collection[UUID]) -> list[Message]:
+    """Their messages, but of those that the caller's transaction has cancelled since."""
+    rows = RoutineRun.objects.using(ledger_alias()).filter(id__in=run_ids, status=RunStatus.PENDING, dispatched_at=None)
     return messages_of(rows.filter(admitted_at__isnull=False))

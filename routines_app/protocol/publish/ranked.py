@@ -18,7 +18,6 @@ from django.db.models import (
     ExpressionWrapper,
     F,
     FloatField,
-    Func,
     IntegerField,
     QuerySet,
     Value,
@@ -31,17 +30,7 @@ from django.db.models.lookups import Exact
 from routines_app.conf import get_settings
 from routines_app.core.ranking import BANDS, MAX_EXPONENT, MAX_LEVELS, NEVER_SECONDS
 from routines_app.models import RoutineRun
-
-
-class Seconds(Func):
-    """A difference between two times as a number."""
-
-    output_field = FloatField()
-    template = "(%(expressions)s / 1e6)"  # microseconds, where the database has no type for it
-
-    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        context["template"] = "EXTRACT(EPOCH FROM %(expressions)s)::double precision"
-        return self.as_sql(compiler, connection, **context)
+from routines_app.protocol.ledger.seconds import Seconds
 
 
 def band(routine: str = "routine__") -> Case:

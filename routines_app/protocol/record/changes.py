@@ -13,7 +13,7 @@ from routines_app.models import ChangeKind, Routine, RoutineState, ScheduleChang
 from routines_app.protocol.ledger.database import ledger_alias
 
 LONGEST_ACTOR = 255
-ARGUMENTS = frozenset({"args", "kwargs", "options"})
+ARGUMENTS = frozenset({"args", "kwargs", "options", "phases"})
 
 
 class Process(str):
@@ -23,6 +23,7 @@ class Process(str):
 
 
 BEAT, WORKER = Process("beat"), Process("worker")
+CODE = Process("code (sync)")  # what is declared there, when `migrate` or a command brings it; no login has such a name
 
 
 def record(
@@ -62,13 +63,14 @@ def new(
         at=now,
         actor=actor[:LONGEST_ACTOR],
         reason=reason,
-        before=_as_json(before),
-        after=_as_json(after),
+        before=as_recorded(before),
+        after=as_recorded(after),
         next_slot=None if state is None else state.next_slot,
     )
 
 
-def _as_json(values: Mapping[str, Any] | None) -> dict[str, Any]:
+def as_recorded(values: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Values of fields as JSON, without secrets."""
     return {field: _stored(field, value) for field, value in (values or {}).items()}
 
 

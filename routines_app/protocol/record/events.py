@@ -15,6 +15,7 @@ from typing import Any
 from django.dispatch import Signal
 
 from routines_app import signals
+from routines_app.core.transitions import TERMINAL
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.ledger import clock
@@ -32,7 +33,6 @@ _ENDED = {
     RunStatus.SKIPPED: signals.run_skipped,
     RunStatus.CANCELLED: signals.run_cancelled,
 }
-_UNSTARTED = (RunStatus.SKIPPED, RunStatus.CANCELLED)
 _OF_A_ROUTINE = (signals.routine_exhausted, signals.routine_parked)
 
 
@@ -68,7 +68,7 @@ def run_overdue(facts: RunFacts) -> None:
 
 def tell(runs: Iterable[RoutineRun]) -> None:
     """Send the signals of runs that ended without a worker, after the commit. Call it in the transaction of the end."""
-    ended = (run for run in runs if run.status in _UNSTARTED)
+    ended = (run for run in runs if run.status in TERMINAL)
     while some := list(islice(ended, TOLD_AT_ONCE)):
         heard = [run.pk for run in some if is_heard(RunStatus(run.status))]
         told.expect(heard, clock.now())

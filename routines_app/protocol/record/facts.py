@@ -37,6 +37,9 @@ RUN_FIELDS = (
     "worker",
     "start_token",
     "requested_by",
+    "rotation_id",
+    "phase",
+    "tick",
 )
 ROUTINE_FIELDS = (
     "name",
@@ -82,6 +85,10 @@ class RunFacts:
     start_token: UUID | None
     """Of the delivery that executes it; None for everybody else."""
     requested_by: str
+    rotation_id: int | None
+    """Of a member's run, or of the rotation's own that seeds."""
+    phase: str
+    tick: UUID | None
     policy: str
     retry: RetryRule
     keep_result: bool
@@ -97,6 +104,11 @@ class RunFacts:
     def token(self) -> str:
         """The lease's owner token."""
         return str(self.id)
+
+    @property
+    def seeds(self) -> bool:
+        """It is a rotation's own run beside its ticks: its end says nothing about the schedule of these."""
+        return self.rotation_id == self.routine_id
 
     @property
     def replaces(self) -> bool:
@@ -133,6 +145,8 @@ def load(run_id: UUID, token: UUID | None = None) -> RunFacts | None:
 def _facts(run: dict[str, Any], routine: dict[str, Any], failure_count: int, next_source: str) -> RunFacts:
     args, kwargs = _json(run.pop("args")), _json(run.pop("kwargs"))
     run.pop("status")
+    if run["rotation_id"] is not None:  # a failure waits for its rotation's ticks, and not for a retry of ours
+        routine = routine | {"max_attempts": 1}
     return RunFacts(
         **run,
         routine_name=routine["name"],

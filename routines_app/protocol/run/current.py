@@ -68,6 +68,11 @@ class CurrentRun:
         return self._live.facts.trigger
 
     @property
+    def phase(self) -> str:
+        """Of a rotation's member: which phase of its cycle this is; empty where there is none."""
+        return self._live.facts.phase
+
+    @property
     def source(self) -> str:
         """Why its time was chosen."""
         return self._live.facts.source

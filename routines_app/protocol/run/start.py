@@ -37,6 +37,7 @@ from routines_app.protocol.ledger.locks import lock_state, update_if
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.record.events import tell
 from routines_app.protocol.record.facts import RunFacts
+from routines_app.protocol.rotate.settle import settle_ended
 from routines_app.protocol.run.begin import EARLY, Look, Starter, begin, own
 
 HAND_BACK = timedelta(seconds=1)  # soon enough for a lease that is about to be released, rare enough to be cheap
@@ -176,6 +177,7 @@ def _expire(look: Look) -> Start:
         if won:
             continue_catch_up([run.routine_id], look.now)
             let_next_go([run.routine_id], look.now)
+            settle_ended([(run.routine_id, run.rotation_id)], look.now)
             run.status, run.reason = RunStatus.SKIPPED, Reason.EXPIRED
             tell([run])
     return Expired() if won else NotOurs()

@@ -18,6 +18,7 @@ from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import lock_free_runs, lock_free_states, update_locked
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.record.events import tell
+from routines_app.protocol.rotate.settle import settle_ended
 
 CANCELLED_AT_ONCE = 1_000
 
@@ -45,7 +46,9 @@ def cancel_waiting(routine_id: int, now: datetime) -> int:
     ended = lock_free_runs(waiting, CANCELLED_AT_ONCE)
     values = {"status": RunStatus.CANCELLED, "reason": Reason.ARCHIVED, "completed_at": now, "publish_after": None}
     update_locked(ended, **values)
-    tell(RoutineRun.objects.using(ledger_alias()).filter(AnyOf("id", ended)).select_related("routine"))
+    runs = list(RoutineRun.objects.using(ledger_alias()).filter(AnyOf("id", ended)).select_related("routine"))
+    settle_ended([(run.routine_id, run.rotation_id) for run in runs], now)
+    tell(runs)
     return len(ended)
 
 

@@ -1,4 +1,4 @@
-"""Nodes: beats and workers report themselves, and are gone after three silent minutes."""
+"""Nodes: beats and workers report themselves, and are gone after three reports that did not come."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from typing import Any
 import psutil
 from django.db.models import Q
 
+from routines_app.conf import get_settings
 from routines_app.coordination.redis_client import RedisAway, asking, key, problem
 from routines_app.models import Node, Role
-from routines_app.models.node import PROBLEMS
+from routines_app.models.node import CLOCK_AHEAD, PROBLEMS
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import skipping_locked
@@ -25,8 +26,19 @@ from routines_app.protocol.ledger.moments import unreadable
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.upkeep import neighbours
 
-GONE = timedelta(minutes=3)  # three reports that did not come
-PACKAGES = ("django-celery-routines", "celery", "kombu", "django", "redis")
+GONE_AT_LEAST = timedelta(minutes=3)
+REPORTS_MISSED = 3  # so many in a row, and the process is gone
+PACKAGES = (
+    "django-celery-routines",
+    "celery",
+    "kombu",
+    "django",
+    "redis",
+    "psycopg",
+    "psycopg2",
+    "mysqlclient",
+    "pymysql",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,10 +79,15 @@ def forget_node(report: NodeReport) -> None:
     Node.objects.using(ledger_alias()).filter(name=report.name).delete()
 
 
+def gone_after() -> timedelta:
+    """How long a process may be silent before its row is taken away: no report that still counts is lost."""
+    return max(GONE_AT_LEAST, timedelta(seconds=REPORTS_MISSED * get_settings().node_seconds))
+
+
 def forget_gone(now: datetime) -> int:
     """Take away the rows of processes that have been silent for too long."""
     # A time that nobody can read is no sign of life: whoever lives reports itself again.
-    gone = Q(seen_at__lt=now - GONE) | unreadable("seen_at") | unreadable("started_at")
+    gone = Q(seen_at__lt=now - gone_after()) | unreadable("seen_at") | unreadable("started_at")
     with bounded():
         nodes = Node.objects.using(ledger_alias()).filter(gone).order_by("pk")
         names = list(skipping_locked(nodes).values_list("pk", flat=True))
@@ -78,11 +95,12 @@ def forget_gone(now: datetime) -> int:
 
 
 def _values(report: NodeReport, now: datetime) -> dict[str, Any]:
+    problems = [text for text in (_redis_problem(), *report.problems) if text]
     return {
         "role": report.role,
         "host": socket.gethostname(),
         "pid": report.pid,
-        "versions": _versions() | {PROBLEMS: [text for text in (_redis_problem(), *report.problems) if text]},
+        "versions": versions() | {PROBLEMS: problems, CLOCK_AHEAD: round(clock.wall_ahead_seconds(), 3)},
         "queues": sorted(report.queues),
         "tasks": sorted(report.tasks),
         "declares": report.declares,
@@ -105,14 +123,15 @@ def _redis_problem() -> str:
 
 
 @lru_cache(maxsize=1)
-def _versions() -> dict[str, Any]:
-    versions = {"python": platform.python_version()}
+def versions() -> dict[str, str]:
+    """What this process runs: Python, this package, and what it stands on."""
+    found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            versions[package] = metadata.version(package)
+            found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return versions
+    return found
 
 
 def _memory_bytes(pid: int) -> int | None:

@@ -31,8 +31,10 @@ from routines_app.protocol.upkeep import nodes, orphans, prune
 from routines_app.protocol.upkeep.archived import cancel_archived
 from routines_app.protocol.upkeep.locked import tell_locked
 from routines_app.protocol.upkeep.lost_messages import republish_lost
+from routines_app.protocol.upkeep.sampled import Sampling
 from routines_app.protocol.upkeep.unplanned import cancel_unreadable, park_unplanned
 from routines_app.protocol.upkeep.unpooled import take_unpooled
+from routines_app.protocol.upkeep.unsettled import settle_forgotten
 from routines_app.protocol.upkeep.untold import tell_untold
 
 logger = logging.getLogger(__name__)
@@ -60,6 +62,7 @@ class Report:
 
 _said = Said(logger)
 _sweep = prune.Sweep()
+_sampling = Sampling()
 
 
 def reconcile_once(now: datetime, observer: orphans.Observer, monotonic: float) -> Report:
@@ -69,6 +72,7 @@ def reconcile_once(now: datetime, observer: orphans.Observer, monotonic: float) 
         report.republished = _apart("republished", lambda: republish_lost(now))
         report.released = _apart("released", lambda: release_forgotten(now))
         report.continued = _apart("continued", lambda: continue_forgotten(now))
+        report.continued += _apart("settled", lambda: settle_forgotten(now))
         report.told = _apart("told", lambda: tell_untold(now))
         report.parked = _apart("parked", lambda: park_unplanned(now))
         report.cancelled = _apart("cancelled", lambda: cancel_unreadable(now))
@@ -76,6 +80,7 @@ def reconcile_once(now: datetime, observer: orphans.Observer, monotonic: float) 
         _apart("unpooled", take_unpooled)
         report.gone_nodes = _apart("gone_nodes", lambda: nodes.forget_gone(now))
         report.pruned = _apart("pruned", lambda: _sweep.once(now) or 0)
+        _apart("sampled", lambda: _sampling.once(now))
         _apart("locked", lambda: tell_locked(now))
     if report:
         logger.info("reconciled: %s", ", ".join(f"{what} {count}" for what, count in asdict(report).items() if count))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +12,7 @@ from celery import Celery
 from celery.app import app_or_default
 
 from routines_app.core.errors import InvalidValue, UnknownTask
+from routines_app.core.rotation import TICK_TASK
 from routines_app.verbs.checking import limits
 
 logger = logging.getLogger(__name__)
@@ -23,8 +25,17 @@ ELSEWHERE = "for a task that only its workers know, say allow_unknown_task=True"
 def registered_tasks() -> list[str]:
     """The names of the tasks that this process knows, ours excepted."""
     app = app_or_default()
-    _import_task_modules(app)
-    return sorted(name for name in app.tasks if not name.startswith(OWN_PREFIX))
+    if not _importing.get():
+        token = _importing.set(True)
+        try:
+            _import_task_modules(app)
+        finally:
+            _importing.reset(token)
+    return sorted(name for name in app.tasks if not _is_ours(name))
+
+
+# Celery's import of task modules runs Django's checks, and one of ours asks which tasks there are.
+_importing: ContextVar[bool] = ContextVar("importing", default=False)
 
 
 @lru_cache(maxsize=4)
@@ -53,10 +64,14 @@ def task_name(field: str, value: Any) -> str:
     """A name that a task of a project can have; a task itself stands for its name."""
     if not isinstance(value, str):
         value = _name_of(field, value)
-    if not 0 < len(value) <= limits.LONGEST_TASK or not value.isprintable() or value.startswith(OWN_PREFIX):
+    if not 0 < len(value) <= limits.LONGEST_TASK or not value.isprintable() or _is_ours(value):
         most = f"at most {limits.LONGEST_TASK} characters"
         raise InvalidValue(field, value, f"give the registered name of a Celery task of yours, {most}")
     return str(value)
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(OWN_PREFIX) or name == TICK_TASK
 
 
 def doubt_about(name: str) -> str:

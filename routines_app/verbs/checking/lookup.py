@@ -10,7 +10,7 @@ import uuid
 from typing import Any
 
 from routines_app.core.errors import InvalidValue, NotFound
-from routines_app.models import Pool, Routine, RoutineRun
+from routines_app.models import Pool, Rotation, Routine, RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs.checking.rules import is_storable
 
@@ -18,6 +18,7 @@ LARGEST_ID = 2**63 - 1  # beyond it a database raises instead of finding nothing
 
 RoutineRef = Routine | int | str
 RunRef = RoutineRun | uuid.UUID | str
+RotationRef = Rotation | Routine | int | str
 
 
 def find_routine(ref: RoutineRef, *, field: str = "routine") -> Routine:
@@ -46,14 +47,26 @@ def find_pool(ref: Pool | int | str, *, field: str = "pool") -> Pool:
     return found
 
 
-def _by(ref: Any, field: str, model: type[Routine] | type[Pool]) -> dict[str, Any]:
+def find_rotation(ref: RotationRef, *, field: str = "rotation") -> Rotation:
+    """The rotation as it is stored now, with its own routine, whose id and name are its."""
+    wanted = ref.pk if isinstance(ref, Rotation) else ref
+    by = {f"routine__{name}": value for name, value in _by(wanted, field, Routine, "Rotation").items()}
+    found = Rotation.objects.using(ledger_alias()).select_related("routine__state").filter(**by).first()
+    if found is None:
+        names = ", ".join(Rotation.objects.using(ledger_alias()).values_list("routine__name", flat=True)[:10])
+        known_by = "name" if isinstance(ref, str) else "id"
+        raise NotFound(field, str(ref), f"no rotation has that {known_by}; there are: {names or 'none'}")
+    return found
+
+
+def _by(ref: Any, field: str, model: type[Routine] | type[Pool], called: str = "") -> dict[str, Any]:
     if isinstance(ref, model):
         return {"pk": ref.pk}
     if isinstance(ref, int) and not isinstance(ref, bool):
         return {"pk": ref} if abs(ref) <= LARGEST_ID else {"pk__in": ()}
     if isinstance(ref, str) and is_storable(ref):
         return {"name": ref}
-    raise InvalidValue(field, ref, f"give a {model.__name__}, its id or its name")
+    raise InvalidValue(field, ref, f"give a {called or model.__name__}, its id or its name")
 
 
 def is_id(text: str) -> bool:

@@ -32,7 +32,7 @@ def selected(
         raise InvalidValue("routine", told, f"give exactly one of {', '.join(choices)}")
     routines = Routine.objects.using(ledger_alias()).exclude(status=RoutineStatus.ARCHIVED)
     if tag is not None:
-        return _tagged(routines, LABEL("tag", tag))
+        return tagged(routines, LABEL("tag", tag))
     if group is not None:
         return routines.filter(group=LABEL("group", group))
     if queue is not None:
@@ -45,7 +45,8 @@ def _in_pool(pool: Pool) -> Q:
     return Q(pool=pool) | Q(pool=None) if pool.is_default else Q(pool=pool)
 
 
-def _tagged(routines: QuerySet[Routine], tag: str) -> QuerySet[Routine]:
+def tagged(routines: QuerySet[Routine], tag: str) -> QuerySet[Routine]:
+    """Those of the routines that have the tag."""
     if connections[routines.db].vendor != "sqlite":
         return routines.filter(tags__contains=[tag])
     each = RawSQL("EXISTS (SELECT 1 FROM json_each(routines_routine.tags) WHERE value = %s)", [tag], BooleanField())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 from django.utils.timezone import get_default_timezone_name
@@ -15,9 +16,11 @@ from routines_app.models import Routine
 from routines_app.protocol.plan.planning import kind_of
 from routines_app.verbs.checking import arguments, rules
 from routines_app.verbs.checking.known_tasks import any_task, known_task
-from routines_app.verbs.checking.lookup import find_pool, find_routine
+from routines_app.verbs.checking.lookup import find_pool, find_rotation, find_routine
+from routines_app.verbs.checking.membership import is_rotation, membership, refuse_on_rotation
 from routines_app.verbs.checking.message_options import message_options
 from routines_app.verbs.checking.names import Label, Name
+from routines_app.verbs.checking.phases import any_phases, known_phases
 from routines_app.verbs.checking.queues import queue
 from routines_app.verbs.checking.rules import (
     DAY,
@@ -34,6 +37,7 @@ from routines_app.verbs.checking.rules import (
 )
 
 INTERVAL = Duration(least=SECOND, most=10 * YEAR)
+EXPONENT_FROM = 1e16  # Python writes larger ones with an exponent
 RETRY_DELAY = Duration(least=0, most=30 * DAY)
 
 FIELDS: dict[str, Rule] = {
@@ -74,7 +78,10 @@ FIELDS: dict[str, Rule] = {
     "min_interval_ms": Maybe(INTERVAL),
     "max_interval_ms": Maybe(INTERVAL),
     "keep_result": rules.flag,
+    "rotation": Maybe(lambda field, value: find_rotation(value, field=field)),
+    "phases": known_phases,
 }
+ANYWHERE: dict[str, Rule] = {"task": any_task, "phases": any_phases}  # where a task may be known elsewhere
 # What a row may have from a time when there were fewer rules for it, or a task that is known elsewhere: left as it is,
 # it is not looked at again.
 NAMES = ("name", "tags", "group", "task")
@@ -87,8 +94,15 @@ NEEDED = {
 }
 # What moves slots: a change of one of these makes a new plan.
 SCHEDULE_FIELDS = frozenset({*TRIGGER_FIELDS, "timezone", "start_at", "end_at", "min_interval_ms", "max_interval_ms"})
-# What the code says about a routine that is declared in code; it can only be changed there.
-DECLARED_FIELDS = SCHEDULE_FIELDS | {"name", "task", "args", "kwargs", "queue", "options"}
+# Fields that have a rule between them: one may be refused because of what another is.
+RULED_TOGETHER = (
+    frozenset({"retry_delay_ms", "retry_max_delay_ms"}),
+    frozenset({"min_interval_ms", "max_interval_ms"}),
+    frozenset({*TRIGGER_FIELDS, "timezone", "start_at", "end_at"}),
+    frozenset({*SCHEDULE_FIELDS, "rotation", "phases"}),
+)
+# What only code says about a routine that is declared in code: by its name code knows it, and it is of that task.
+DECLARED_FIELDS = frozenset({"name", "task"})
 OTHER_VERBS = {
     "status": "use pause_routine, resume_routine, archive_routine or reset_routine",
     "paused_until": "use pause_routine(routine, until=…)",
@@ -98,22 +112,35 @@ OTHER_VERBS = {
 }
 
 
-def clean_new(values: dict[str, Any], *, allow_unknown_task: bool = False) -> dict[str, Any]:
-    """Every field of a new routine, checked."""
-    given = _by_field(values)
-    trigger = _trigger(given, Routine(), "every" if "every" in values else "interval_ms")
-    cleaned = _each_checked(given, allow_unknown_task) | trigger
+def clean_new(
+    values: dict[str, Any], *, allow_unknown_task: bool = False, found: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Every field of a new routine, checked. `found`: its pool and the like, of a caller who has looked up many."""
+    given, unsaid = _by_field(values), Routine()
+    trigger = _trigger(given, unsaid, "every" if "every" in values else "interval_ms")
+    cleaned = _each_checked(given, allow_unknown_task) | trigger | (found or {})
     cleaned.setdefault("timezone", default_timezone())
-    _check_together(cleaned, Routine())
+    cleaned |= membership(cleaned, unsaid)
+    _check_together(cleaned, unsaid)
     return cleaned
 
 
-def clean_changes(routine: Routine, values: dict[str, Any], *, allow_unknown_task: bool = False) -> dict[str, Any]:
-    """The given fields, checked against the routine as it is; only those that change it."""
+def clean_changes(
+    routine: Routine,
+    values: dict[str, Any],
+    *,
+    allow_unknown_task: bool = False,
+    found: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The given fields, checked against the routine as it is; only those that change it. `found` as in `clean_new`."""
     given = {name: value for name, value in _by_field(values).items() if not _is_kept_name(routine, name, value)}
     trigger = _trigger(given, routine, "every" if "every" in values else "interval_ms")
-    cleaned = _each_checked(given, allow_unknown_task) | trigger
-    changes = {field: value for field, value in cleaned.items() if not _same(getattr(routine, field), value)}
+    cleaned = _each_checked(given, allow_unknown_task) | trigger | (found or {})
+    if is_rotation(routine):
+        refuse_on_rotation(cleaned)
+    else:
+        cleaned |= membership(cleaned, routine)
+    changes = {field: value for field, value in cleaned.items() if not is_same(getattr(routine, field), value)}
     if changes:
         _check_together(cleaned, routine)
     return changes
@@ -127,13 +154,9 @@ def clean_value(field: str, value: Any, *, allow_unknown_task: bool = False) -> 
 
 
 def refuse_declared(routine: Routine, changes: dict[str, Any]) -> None:
-    """A routine that is declared in code takes its schedule, task and arguments from there."""
+    """A routine that is declared in code has its name and its task from there."""
     for field in sorted(DECLARED_FIELDS & changes.keys()):
-        raise NotAllowed(
-            field,
-            changes[field],
-            f"{routine.name} is declared in the code of {routine.declared_in}: change it there",
-        )
+        raise NotAllowed(field, changes[field], f"{routine.name} is declared in {routine.declared_by}: change it there")
 
 
 def default_timezone() -> str:
@@ -160,11 +183,25 @@ def _is_kept_name(routine: Routine, field: str, value: Any) -> bool:
     return field in NAMES and bool(value == getattr(routine, field))
 
 
-def _same(old: Any, new: Any) -> bool:
+def is_same(old: Any, new: Any) -> bool:
     """Python calls 1, 1.0 and True equal; stored as JSON they differ."""
-    if isinstance(old, list | dict):
-        return json.dumps(old, sort_keys=True) == json.dumps(new, sort_keys=True)
+    if isinstance(old, list | dict) and (old or new):
+        try:
+            return json.dumps(_numbered(old), sort_keys=True) == json.dumps(_numbered(new), sort_keys=True)
+        except TypeError:  # no JSON, so it is not what is stored
+            return False
     return bool(old == new)
+
+
+def _numbered(value: Any) -> Any:
+    """With large numbers as PostgreSQL gives them back: it writes 1e20 without an exponent, and then it is whole."""
+    if isinstance(value, dict):
+        return {key: _numbered(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_numbered(item) for item in value]
+    if isinstance(value, float) and EXPONENT_FROM <= abs(value) < float("inf"):
+        return int(Decimal(repr(value)))
+    return value
 
 
 def _each_checked(given: dict[str, Any], allow_unknown_task: bool) -> dict[str, Any]:
@@ -173,7 +210,7 @@ def _each_checked(given: dict[str, Any], allow_unknown_task: bool) -> dict[str, 
 
 
 def _rule_of(field: str, allow_unknown_task: bool) -> Rule:
-    return any_task if field == "task" and allow_unknown_task else FIELDS[field]
+    return ANYWHERE[field] if allow_unknown_task and field in ANYWHERE else FIELDS[field]
 
 
 def _trigger(given: dict[str, Any], routine: Routine, interval_field: str) -> dict[str, Any]:

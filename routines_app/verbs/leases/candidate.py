@@ -97,6 +97,7 @@ class Candidate:
             requested_at=self.requested_at,
             scheduled_for=self.slot,
             eligible_at=self.eligible_at,
+            rotation_id=None,
             name=self.name,
             status=self.status,
             priority=self.priority,

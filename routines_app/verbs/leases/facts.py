@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce
 from django.db.models.lookups import In
 
 from routines_app.core.admission import ActiveRun
+from routines_app.core.rotation import TICK_TASK
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import ConcurrencyPolicy, RunStatus, is_exclusive
 from routines_app.models import Pool, RoutineRun
@@ -142,7 +143,8 @@ def read_facts(
     """
     columns = ("routine__emphasis", "routine__depth", "last_success_at")
     found = look_at_due(now, *columns, also=named, pools=chosen or (), limit=READ_AT_MOST + 1)
-    due = [DueSlot(row, *ranking) for row, ranking in found]
+    # A tick needs no lease and no room: the claim does it itself. Whom it will pick is `rotation_status`'s to say.
+    due = [DueSlot(row, *ranking) for row, ranking in found if row.task != TICK_TASK]
     waiting = _waiting(now, chosen or ())
     unread = [slot.row.pool_id for slot in due[READ_AT_MOST:]] + [run.pool_id for run in waiting[READ_AT_MOST:]]
     overlapping = {slot.row.routine_id for slot in due if needs_active_runs(slot.row, now)}

@@ -10,7 +10,7 @@ from tests.integration.admin import pages
 
 
 @pytest.fixture(autouse=True)
-def ready(redis_url: str, measured_clock: None) -> None:
+def ready(redis_url: str, measured_clock: None, unhurried: None) -> None:
     """Pages are tested with what they ask the database."""
 
 

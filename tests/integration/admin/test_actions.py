@@ -15,6 +15,7 @@ from routines_app import service
 from routines_app.admin import actions
 from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChange
 from routines_app.protocol.ledger import clock
+from tests.browser.rotation_scene import make_member, make_rotation
 from tests.browser.scenes import make_routine
 from tests.integration.admin.pages import act, last_entry, list_url, overview_url, told, verb_url
 
@@ -84,8 +85,35 @@ def test_resuming_with_a_choice_releases_what_was_chosen(operator: Client) -> No
 def test_resuming_what_is_active_says_so(operator: Client) -> None:
     """Among many that are chosen, some may fire already."""
     response = act(operator, "resume", make_routine(), confirmed="1", release="SKIP")
-    assert told(response) == ["nightly-report was not paused."]
+    assert told(response) == ["Left nightly-report as it is: it was not paused."]
     assert not ScheduleChange.objects.filter(kind="resumed").exists()
+
+
+def test_only_what_was_done_is_counted(operator: Client) -> None:
+    """A run that is skipped was not asked for: it is told by itself, and the history does not have it."""
+    busy, others = make_routine("busy", concurrency_policy="FORBID"), [make_routine("a"), make_routine("b")]
+    run = service.run_now(busy)
+    RoutineRun.objects.filter(pk=run.pk).update(status="RUNNING", started_at=clock.now())
+    response = act(operator, "run", *others, busy)
+    assert told(response) == [
+        "Asked for runs of 2 routines.",
+        "Skipped the run of busy: it is already active (overlap).",
+    ]
+    assert set(LogEntry.objects.values_list("object_repr", flat=True)) == {"a", "b"}
+
+
+def test_a_rotation_is_not_archived_by_its_routine(operator: Client) -> None:
+    """The list refuses what the routine's page does not offer, in the same words; the others are done."""
+    rotation, other = make_rotation("shops"), make_routine("other")
+    member = make_member(rotation, "m")
+    said = told(act(operator, "archive", rotation.routine, other, confirmed="1"))
+    assert said[1] == (
+        "Archive was refused for shops: Archive is not for a rotation's own routine: see the rotation's page."
+    )
+    statuses = dict(Routine.objects.values_list("name", "status"))
+    assert statuses == {"shops": "ACTIVE", "m": "ACTIVE", "other": "ARCHIVED"}
+    hinted = told(act(operator, "hint_factor", member.routine, confirmed="1", factor="2"))
+    assert "Hint a factor is not for a rotation's member" in hinted[0]
 
 
 def test_archiving_from_the_list_asks_first(operator: Client) -> None:
@@ -218,11 +246,8 @@ def confirm(client: Client, page: Any, address: str, **typed: str) -> Any:
     return client.post(address, data | typed, follow=True)
 
 
-def test_a_confirmation_stays_small_however_many_were_chosen(
-    operator: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_confirmation_stays_small_however_many_were_chosen(operator: Client, settings: Settings) -> None:
     """Django accepts a limited number of fields: the chosen ones are one of them."""
-    monkeypatch.setattr(actions, "SECONDS", 60.0)
     routines = [make_routine(f"r{number}") for number in range(30)]
     page = act(operator, "pause", *routines)
     settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 10

@@ -162,17 +162,6 @@ def test_an_unregistered_task_can_keep_its_other_fields_edited(operator: Client)
     assert Routine.objects.get().description == "still here"
 
 
-def test_a_routine_declared_in_code_is_read_only_where_the_code_decides(operator: Client) -> None:
-    """Schedule, task and arguments are shown, masked, and cannot be typed over; policies can."""
-    routine = make_routine(declared_in="shop", kwargs={"token": "t0ken"})
-    page = operator.get(change_url(routine))
-    assert "Declared in the code of shop" in page.content.decode()
-    assert "t0ken" not in page.content.decode()
-    assert not {"cron", "task", "kwargs", "name"} & set(page.context["adminform"].form.fields)
-    save(operator, change_url(routine), timeout_ms="90s")
-    assert Routine.objects.get().timeout_ms == 90_000
-
-
 def test_pools_and_parents_are_autocompleted(operator: Client) -> None:
     """The form does not list 100,000 parents; typing finds them."""
     make_routine("sync-a")

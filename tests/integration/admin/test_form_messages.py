@@ -9,7 +9,6 @@ from django.urls import reverse
 
 from routines_app.masks import MASK
 from routines_app.models import Routine
-from routines_app.verbs.declare import declare_routine
 from tests.browser.scenes import make_routine
 from tests.integration.admin.pages import overview_url
 from tests.integration.admin.test_form import ADD, NEW, change_url, form_of, save
@@ -81,12 +80,3 @@ def test_hidden_arguments_are_not_given_to_another_task(operator: Client) -> Non
     routine = make_routine(kwargs={"token": "s3cret"}, task=NOTE)
     page = save(operator, change_url(routine), other_task="mine.tasks.send_away")
     assert "because the task changed" in str(page.context["adminform"].form.errors["kwargs"])
-
-
-def test_what_code_declares_is_looked_at(operator: Client) -> None:
-    """Its message, too, is the code's; secrets in it are masked."""
-    fields = {"task": NOTE, "every": "1h", "options": SECRET}
-    page = operator.get(change_url(declare_routine("nightly", fields, "shop"))).content.decode()
-    assert "s3cret" not in page
-    assert 'name="options"' not in page
-    assert 'name="other_task"' not in page

@@ -61,8 +61,8 @@ def test_a_hint_without_a_length_has_the_usual_one(operator: Client) -> None:
         told(operator.post(verb_url(routine, "hint-factor"), {"factor": "5"}, follow=True)),
         told(operator.post(verb_url(routine, "hint-time"), {"at": typed_time(20)}, follow=True)),
     ]
-    assert told_of[0] == ["nightly-report fires every 10 minutes for an hour."]
-    assert told_of[1] == ["nightly-report goes 5 times slower for an hour."]
+    assert told_of[0] == ["Hinted nightly-report: it fires every 10 minutes for an hour."]
+    assert told_of[1] == ["Hinted nightly-report: it goes 5 times slower for an hour."]
     state = RoutineState.objects.get()
     assert (state.hint_interval_by, state.hint_interval_reason) == ("root", "sale")
     for expires_at, length in (

@@ -20,7 +20,7 @@ def test_running_an_active_exclusive_routine_says_that_it_was_skipped(operator: 
     routine = make_routine(concurrency_policy="FORBID")
     service.run_now(routine)
     response = operator.post(verb_url(routine, "run"), {"idempotency_key": "another"}, follow=True)
-    assert told(response) == ["nightly-report is already active, so this run was skipped (overlap)."]
+    assert told(response) == ["Skipped the run of nightly-report: it is already active (overlap)."]
 
 
 def test_running_an_active_queue_routine_says_that_it_waits(operator: Client) -> None:
@@ -29,7 +29,7 @@ def test_running_an_active_queue_routine_says_that_it_waits(operator: Client) ->
     service.run_now(routine)
     RoutineRun.objects.update(admitted_at=clock.now(), dispatched_at=clock.now())
     response = operator.post(verb_url(routine, "run"), follow=True)
-    assert told(response) == ["nightly-report is already active, so this run waits for its turn."]
+    assert told(response) == ["Asked for a run of nightly-report, which waits for its turn: it is already active."]
 
 
 def test_unknown_addresses_are_not_found(operator: Client) -> None:

@@ -8,13 +8,18 @@ from typing import Any
 import pytest
 import redis
 from celery import Celery
+from pytest_django import Settings
 
+from routines_app import service
 from routines_app.beat import declared
 from routines_app.beat.declared import Declarations
 from routines_app.core.errors import InvalidValue
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Routine
 from routines_app.protocol.ledger import clock
+from routines_app.verbs import declarations
+from routines_app.verbs.declarations import code_scope
+from tests.integration.conftest import Code
 from tests.integration.holding import held, needs_row_locks
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,7 +30,7 @@ LATER = timedelta(hours=1)
 
 def app(**entries: Any) -> Celery:
     made = Celery("declaring", set_as_current=False)
-    made.conf.beat_schedule = entries
+    made.conf.update(beat_schedule=entries, result_expires=None)
     return made
 
 
@@ -86,3 +91,103 @@ def test_a_failed_import_is_tried_again_at_the_next_turn(redis_client: redis.Red
     declarations.sync(now)
     assert status() == RoutineStatus.ACTIVE
     assert (calls.count("report"), calls.count("other")) == (2, 1)
+
+
+def names(**wanted: Any) -> set[str]:
+    return set(Routine.objects.filter(**wanted).values_list("name", flat=True))
+
+
+def test_a_beat_imports_both_sources_and_each_archives_its_own(redis_client: redis.Redis, code: Code):
+    """After the grace, and not what the other declares."""
+    now = clock.now()
+    code.says(**{"in code": {"every": "1h"}, "gone from code": {"every": "1h"}})
+    entry = {"task": TASK, "schedule": 60}
+    Declarations(app(**{"in schedule": entry, "gone from schedule": entry})).sync(now)
+    assert names(declared_in="declaring") == {"in schedule", "gone from schedule"}
+    assert names(declared_in=code_scope()) == {"in code", "gone from code"}
+
+    code.says(**{"in code": {"every": "1h"}})
+    newer = Declarations(app(**{"in schedule": entry}))
+    newer.sync(now + timedelta(minutes=9))
+    assert names(status=RoutineStatus.ARCHIVED) == set()
+    newer.sync(now + LATER)
+    assert names(status=RoutineStatus.ARCHIVED) == {"gone from code", "gone from schedule"}
+    assert names(status=RoutineStatus.ACTIVE) == {"in code", "in schedule"}
+
+
+def test_a_beat_writes_once_and_an_edit_outlives_its_start(redis_client: redis.Redis, code: Code):
+    """In a rolling deploy an old and a new one live side by side: neither writes again what it knows."""
+    now = clock.now()
+    code.says(report={"every": "1h", "max_attempts": 2})
+    old = Declarations(app())
+    old.sync(now)
+    service.update_routine("report", max_attempts=7, actor="ada")
+    code.says(report={"every": "2h", "max_attempts": 3})
+    new = Declarations(app())
+    for beat in (new, old, new, old):
+        beat.sync(now)
+    routine = Routine.objects.get()
+    assert (routine.interval_ms, routine.max_attempts) == (7_200_000, 7)
+    assert service.differences(routine) == {"max_attempts": 3}
+
+
+def test_code_that_cannot_be_read_archives_nothing(
+    redis_client: redis.Redis, code: Code, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """It says nothing about what is gone; the schedule of the app is imported all the same, and it is said once."""
+    now = clock.now()
+    code.says(report={"every": "1h"})
+    Declarations(app()).sync(now)
+
+    def broken(name: str) -> None:
+        raise ImportError("no torch here")
+
+    code.says()
+    with monkeypatch.context() as patch:
+        patch.setattr(declarations, "autodiscover_modules", broken)
+        beat = Declarations(app(entry={"task": TASK, "schedule": 60}))
+        for _ in range(2):
+            beat.sync(now + LATER)
+    assert caplog.text.count("no declared routine is imported: ImportError: no torch here") == 1
+    assert (status(), names()) == (RoutineStatus.ACTIVE, {"report", "entry"})
+    beat.sync(now + LATER)
+    assert status() == RoutineStatus.ARCHIVED
+
+
+def test_a_wrong_declaration_is_said_with_its_place_and_not_archived(
+    redis_client: redis.Redis, code: Code, caplog: pytest.LogCaptureFixture
+):
+    now = clock.now()
+    code.says(report={"every": "1h"})
+    Declarations(app()).sync(now)
+    code.says(report={"every": "often"})
+    Declarations(app()).sync(now + LATER)
+    assert "declared routine 'report' (tests/integration/conftest.py:" in caplog.text
+    assert status() == RoutineStatus.ACTIVE
+
+
+def test_a_beat_makes_no_second_routine_of_a_taken_name(
+    redis_client: redis.Redis, code: Code, caplog: pytest.LogCaptureFixture
+):
+    """It says so once, goes on with the others, and looks again at each turn: somebody may make room, or adopt it."""
+    service.create_routine("report", task=TASK, every="1h")
+    code.says(report={"every": "1h"}, other={"every": "1h"})
+    beat = Declarations(app())
+    for _ in range(3):
+        beat.sync(clock.now())
+    assert names() == {"report", "other"}
+    assert caplog.text.count("routines sync --adopt") == 1
+    service.archive_routine("report")
+    beat.sync(clock.now())
+    assert names(status=RoutineStatus.ACTIVE) == {"report (code:code)", "other"}
+
+
+def test_a_beat_leaves_code_alone_when_it_is_told_to(redis_client: redis.Redis, code: Code, settings: Settings):
+    """The schedule of the app has a setting of its own."""
+    settings.ROUTINES = settings.ROUTINES | {"SYNC_DECLARED": False}
+    code.says(report={"every": "1h"})
+    Declarations(app(entry={"task": TASK, "schedule": 60})).sync(clock.now())
+    assert names() == {"entry"}
+    settings.ROUTINES = settings.ROUTINES | {"SYNC_DECLARED": True, "IMPORT_BEAT_SCHEDULE": False}
+    Declarations(app(other={"task": TASK, "schedule": 60})).sync(clock.now())
+    assert names() == {"entry", "report"}

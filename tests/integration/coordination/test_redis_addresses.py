@@ -18,6 +18,7 @@ from tests.processes import free_port
 from tests.servers import EmbeddedRedis, EmbeddedSentinel, TlsDoor
 
 PASSWORD = "p@ss:w/rd#1%"
+BUS = 10_000  # a node of a Cluster listens so far above its port, too
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +222,7 @@ def test_without_any_address_no_server_is_asked(use: Callable[..., None], caplog
 
 def test_a_cluster_is_recognized(use: Callable[..., None]) -> None:
     """It answers with the address of another node, which is not an outage: the text says what it is."""
-    server = ClusterOfOne()
+    server = ClusterOfOne(free_port(beside=BUS))
     server.start()
     try:
         use(server.url())

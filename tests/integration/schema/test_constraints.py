@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import IntegrityError, models, transaction
@@ -12,7 +13,18 @@ from django.db.models import ProtectedError
 from django.db.utils import DatabaseError
 
 from routines_app.core.words import RoutineStatus, RunStatus, Source
-from routines_app.models import ChangeKind, Node, Pool, Routine, RoutineRun, RoutineState, ScheduleChange
+from routines_app.models import (
+    ChangeKind,
+    Node,
+    Pool,
+    Rotation,
+    RotationMember,
+    RotationSample,
+    Routine,
+    RoutineRun,
+    RoutineState,
+    ScheduleChange,
+)
 
 NOW = datetime(2026, 3, 2, 10, tzinfo=UTC)
 pytestmark = pytest.mark.django_db
@@ -137,6 +149,55 @@ def test_one_exclusive_run_at_a_time() -> None:
     assert_refused("one_exclusive_run_at_a_time", lambda: run(of, idempotency_key="d", running_key=of.pk, **running))
 
 
+def rotation(**values: Any) -> Rotation:
+    return Rotation.objects.create(routine=routine(name="feeds"), **values)
+
+
+REFUSED_ROTATIONS: list[tuple[str, dict[str, Any]]] = [
+    ("rotation_has_a_budget", {"budget": 0}),
+    ("rotation_has_a_budget", {"max_in_flight": 0}),
+    ("rotation_is_fresh_forwards", {"fresh_for_ms": -1}),
+    ("rotation_idles_at_most_fourfold", {"idle_multiplier": 0}),
+    ("rotation_idles_at_most_fourfold", {"idle_multiplier": 5}),
+]
+
+
+@pytest.mark.parametrize(("name", "values"), REFUSED_ROTATIONS, ids=lambda value: str(value)[:70])
+def test_a_rotation_that_breaks_a_rule_is_refused(name: str, values: dict[str, Any]) -> None:
+    """One without a budget would never pick anybody."""
+    assert_refused(name, lambda: rotation(**values))
+
+
+REFUSED_MEMBERS: list[tuple[str, dict[str, Any]]] = [
+    ("member_status_is_known", {"status": "LATE"}),
+    ("member_in_flight_has_a_run", {"status": "IN_FLIGHT"}),
+    ("member_in_flight_has_a_run", {"status": "OWED", "run": UUID(int=1)}),
+    ("member_fresh_has_an_end", {"status": "FRESH"}),
+    ("member_failed_has_a_tick", {"status": "FAILED"}),
+]
+
+
+@pytest.mark.parametrize(("name", "values"), REFUSED_MEMBERS, ids=lambda value: str(value)[:70])
+def test_a_member_that_breaks_a_rule_is_refused(name: str, values: dict[str, Any]) -> None:
+    """A member that waits for nothing would wait for ever."""
+    of, member = rotation(), routine()
+    assert_refused(name, lambda: RotationMember.objects.create(routine=member, rotation=of, stale_since=NOW, **values))
+
+
+def test_only_a_manual_routine_names_a_rotation() -> None:
+    """Else its schedule and its rotation would both fire it."""
+    of = rotation()
+    routine(rotation=of)
+    assert_refused("routine_of_a_rotation_is_manual", lambda: routine(**(CRON | {"name": "cron"}), rotation=of))
+
+
+def test_one_sample_of_a_rotation_at_a_time() -> None:
+    of = rotation()
+    counts = dict.fromkeys(("owed", "in_flight", "fresh", "failing", "left_out"), 0)
+    RotationSample.objects.create(rotation=of, at=NOW, **counts)
+    assert_refused("one_sample_at_a_time", lambda: RotationSample.objects.create(rotation=of, at=NOW, **counts))
+
+
 def test_a_pool_has_room_for_one() -> None:
     """A ceiling of nothing would hold everything for ever."""
     assert_refused("pool_has_room_for_one", lambda: Pool.objects.create(name="none", max_concurrent=0))
@@ -173,7 +234,10 @@ def test_history_protects_its_routine_and_its_pool() -> None:
 
 def test_every_constraint_has_a_test_here() -> None:
     """A new constraint without one fails this test."""
-    tested = {name for name, _ in REFUSED_ROUTINES + REFUSED_STATES + REFUSED_RUNS} | {
+    refused = REFUSED_ROUTINES + REFUSED_STATES + REFUSED_RUNS + REFUSED_ROTATIONS + REFUSED_MEMBERS
+    tested = {name for name, _ in refused} | {
+        "routine_of_a_rotation_is_manual",
+        "one_sample_at_a_time",
         "one_run_per_slot_and_attempt",
         "one_exclusive_run_at_a_time",
         "pool_has_room_for_one",
@@ -182,6 +246,7 @@ def test_every_constraint_has_a_test_here() -> None:
         "node_role_is_known",
     }
     tables: list[type[models.Model]] = [Routine, RoutineState, RoutineRun, Pool, Node, ScheduleChange]
+    tables += [Rotation, RotationMember, RotationSample]
     assert tested == {constraint.name for table in tables for constraint in table._meta.constraints}
 
 
@@ -199,6 +264,7 @@ ALSO = {
     "one_exclusive_run_at_a_time": "running_key",
     # An unknown word breaks this rule too, and PostgreSQL names the first in the alphabet.
     "routine_trigger_is_known": "routine_has_what_its_trigger_needs",
+    "one_sample_at_a_time": "rotation_id",
     "run_status_is_known": "run_completed_means_ended",
 }
 

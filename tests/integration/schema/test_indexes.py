@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
-from routines_app.models import RoutineRun, RoutineState
+from routines_app.models import RotationMember, RoutineRun, RoutineState
 
 
 @pytest.mark.django_db
@@ -35,3 +35,22 @@ def test_ends_that_were_not_told_have_one_index() -> None:
     with connection.cursor() as cursor:
         there = connection.introspection.get_constraints(cursor, RoutineRun._meta.db_table)
     assert [name for name, index in there.items() if index["columns"] == ["tell_after"]] == ["run_untold"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [
+        (RoutineRun._meta.db_table, "run_by_rotation"),
+        (RoutineRun._meta.db_table, "run_by_tick"),
+        (RotationMember._meta.db_table, "member_by_rank"),
+        (RotationMember._meta.db_table, "member_by_due"),
+        (RotationMember._meta.db_table, "member_by_retry"),
+        (RotationMember._meta.db_table, "member_by_staleness"),
+    ],
+)
+def test_a_tick_finds_members_and_their_runs_by_an_index(table: str, name: str) -> None:
+    """A condition on the index's own column is left out where there are no partial ones, and it serves as well."""
+    with connection.cursor() as cursor:
+        there = connection.introspection.get_constraints(cursor, table)
+    assert there[name]["index"]

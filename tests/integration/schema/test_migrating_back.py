@@ -1,4 +1,4 @@
-"""0007 and 0006 on the way back: an older release finds words that it knows, and a refusal costs nothing."""
+"""Migrations on the way back: an older release finds words that it knows, and a refusal costs nothing."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import IntegrityError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from routines_app.models import Pool, Routine, RoutineRun, RoutineState, ScheduleChange
+from routines_app import service
+from routines_app.core.rotation import TICK_TASK
+from routines_app.models import Pool, Rotation, RotationSample, Routine, RoutineRun, RoutineState, ScheduleChange
+from routines_app.verbs.declare import declare_routine
 
 RELEASED = ("routines", "0005_own_limits")
+BEFORE_ROTATIONS = ("routines", "0007_hints")
+BEFORE_DECLARED = ("routines", "0008_rotations")
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
-def migrated_back() -> Any:
+def migrated_back(to: tuple[str, str] = RELEASED) -> Any:
     """The models of the older release."""
-    MigrationExecutor(connection).migrate([RELEASED])
-    return MigrationExecutor(connection).loader.project_state([RELEASED]).apps
+    MigrationExecutor(connection).migrate([to])
+    return MigrationExecutor(connection).loader.project_state([to]).apps
 
 
 @pytest.fixture
@@ -107,3 +113,83 @@ def test_a_refusal_comes_before_anything_is_dropped(model: Any, constraint: str,
             assert RoutineState.objects.get().hint_interval_reason == "busy"
     state = migrated_back().get_model("routines", "RoutineState").objects.get()
     assert (state.hint_reason, state.next_source) == ("busy", "hint-interval")
+
+
+@pytest.mark.usefixtures("forward_again")
+def test_what_code_says_goes_and_comes_back_with_its_next_sync() -> None:
+    """Without what code has said, the history tells what people have changed: that stays."""
+    fields = {"task": "celery.accumulate", "cron": "0 3 * * *", "max_attempts": 2}
+    declare_routine("nightly", fields, "shop")
+    service.update_routine("nightly", max_attempts=7, actor="ada")
+    older = migrated_back(BEFORE_DECLARED).get_model("routines", "Routine").objects.get()
+    assert (older.cron, older.max_attempts, hasattr(older, "declared")) == ("0 3 * * *", 7, False)
+    MigrationExecutor(connection).migrate(MigrationExecutor(connection).loader.graph.leaf_nodes("routines"))
+    assert Routine.objects.get().declared is None
+    routine = declare_routine("nightly", fields | {"cron": "0 4 * * *"}, "shop")
+    assert (routine.cron, routine.max_attempts, service.differences(routine)) == ("0 4 * * *", 7, {"max_attempts": 2})
+
+
+def run_of(routine: Routine, key: str, **values: Any) -> None:
+    times = {"scheduled_for": NOON, "eligible_at": NOON, "started_at": NOON, "completed_at": NOON}
+    RoutineRun.objects.create(routine=routine, task=routine.task, idempotency_key=key, **(times | values))
+
+
+def a_rotation_with_history() -> Rotation:
+    """One that has ticked, picked and seeded, with a member that is under way."""
+    rotation = service.create_rotation("feeds", every="1m")
+    member = service.create_routine("feed", task="celery.accumulate", rotation=rotation)
+    run_of(rotation.routine, "s:1:1:1", status="SUCCESS", reason="picked")
+    run_of(rotation.routine, "s:1:2:1", status="SKIPPED", reason="idle", started_at=None)
+    run_of(rotation.routine, "s:1:3:1", status="SKIPPED", reason="full", started_at=None)
+    run_of(member, "r:1:2:", status="SUCCESS", trigger="rotation", rotation=rotation, tick=UUID(int=1))
+    counts = dict.fromkeys(("owed", "in_flight", "fresh", "failing", "left_out"), 0)
+    RotationSample.objects.create(rotation=rotation, at=NOON, **counts)
+    return rotation
+
+
+@pytest.mark.usefixtures("forward_again")
+def test_a_rotation_is_archived_and_its_members_stay() -> None:
+    """What a tick fired was somebody's request to an older release, and no word is left that it does not know."""
+    a_rotation_with_history()
+    older = migrated_back(BEFORE_ROTATIONS)
+    routines = older.get_model("routines", "Routine").objects
+    assert set(routines.values_list("name", "status")) == {("feeds", "ARCHIVED"), ("feed", "ACTIVE")}
+    state = older.get_model("routines", "RoutineState").objects.get(routine__name="feeds")
+    assert (state.next_run_at, state.next_slot, state.next_source) == (None, None, "archived")
+    runs = older.get_model("routines", "RoutineRun").objects.order_by("idempotency_key")
+    assert [(run.trigger, run.reason) for run in runs] == [
+        ("manual", ""),
+        ("schedule", ""),
+        ("schedule", "superseded"),
+        ("schedule", "overlap"),
+    ]
+    changes = older.get_model("routines", "ScheduleChange").objects.filter(routine__name="feeds").order_by("id")
+    assert list(changes.values_list("kind", flat=True)) == ["created", "archived"]
+    assert routines.get(name="feeds").task == TICK_TASK
+
+
+@pytest.mark.usefixtures("forward_again")
+def test_a_rotation_goes_all_the_way_back_and_forth() -> None:
+    """The rows of the newer tables are gone then, and its routine is an archived one like any other."""
+    a_rotation_with_history()
+    migrated_back()
+    MigrationExecutor(connection).migrate(MigrationExecutor(connection).loader.graph.leaf_nodes("routines"))
+    assert not Rotation.objects.exists()
+    assert set(Routine.objects.values_list("name", "rotation", "status")) == {
+        ("feeds", None, "ARCHIVED"),
+        ("feed", None, "ACTIVE"),
+    }
+
+
+@pytest.mark.usefixtures("forward_again")
+def test_a_refused_word_of_a_run_leaves_rotations_where_they_are() -> None:
+    """The words go first: where the older constraint refuses one, no column and no table is gone yet."""
+    a_rotation_with_history()
+    RoutineRun.objects.exclude(trigger="rotation").delete()
+    with nobodys_word(RoutineRun, "run_trigger_is_known", "trigger"):
+        with pytest.raises(IntegrityError):
+            migrated_back(BEFORE_ROTATIONS)
+        # The newest columns are gone already: only what is asked for is read.
+        assert Rotation.objects.values_list("routine__name", flat=True).get() == "feeds"
+        assert Routine.objects.values_list("rotation_id", flat=True).get(name="feed") is not None
+    migrated_back(BEFORE_ROTATIONS)

@@ -10,8 +10,6 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
-from routines_app.models import Routine
-
 BEFORE, AFTER = ("routines", "0004_no_open_skip"), ("routines", "0005_own_limits")
 OLD_DEFAULT_MS = 300_000
 
@@ -45,16 +43,16 @@ def test_time_outs_that_nobody_has_changed_become_unset(before: Any) -> None:
     add(before, "edited otherwise", {"description": "timeout_ms"})
     add(before, "chosen", {"timeout_ms": OLD_DEFAULT_MS})
     add(before, "another", timeout_ms=90_000, catch_up_window=5_000)
-    migrated(AFTER)
-    found = dict(Routine.objects.values_list("name", "timeout_ms"))
+    routines = migrated(AFTER).get_model("routines", "Routine").objects
+    found = dict(routines.values_list("name", "timeout_ms"))
     assert found == {"untouched": None, "edited otherwise": None, "chosen": OLD_DEFAULT_MS, "another": 90_000}
-    assert Routine.objects.get(name="another").catch_up_window_ms == 5_000
+    assert routines.get(name="another").catch_up_window_ms == 5_000
 
 
 def test_on_the_way_back_what_is_unset_gets_the_old_default(before: Any) -> None:
     """An older release reads no NULL there."""
     add(before, "untouched")
-    migrated(AFTER)
-    Routine.objects.create(name="without", task="t", timeout_ms=0)
+    routines = migrated(AFTER).get_model("routines", "Routine").objects
+    routines.create(name="without", task="t", timeout_ms=0)
     found = migrated(BEFORE).get_model("routines", "Routine").objects.values_list("timeout_ms", flat=True)
     assert list(found) == [OLD_DEFAULT_MS] * 2

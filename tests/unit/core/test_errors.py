@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from routines_app.core import errors
-from routines_app.core.errors import InvalidValue, RoutineError, shown
+from routines_app.core.errors import ImportRefused, InvalidValue, RoutineError, shown
 
 
 class Unshowable:
@@ -42,3 +42,13 @@ def test_without_an_app_values_are_shown_plainly(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(errors, "_show", errors._plainly)
     assert shown({"token": "x"}, "kwargs") == "{'token': 'x'}"
     assert shown(Unshowable()) == "<Unshowable that cannot be shown>"
+
+
+def test_a_refused_import_tells_every_problem() -> None:
+    """To people in lines, to programs one by one, and from one process to another."""
+    cron, every = InvalidValue("cron", "x", "give 5 fields"), InvalidValue("every", -1, "give a positive number")
+    refused = ImportRefused([cron, every])
+    assert str(refused) == f"nothing is imported, 2 problems:\n{cron}\n{every}"
+    assert "1 problem:" in str(ImportRefused([cron]))
+    received = pickle.loads(pickle.dumps(refused))
+    assert (type(received), str(received), len(received.problems)) == (ImportRefused, str(refused), 2)

@@ -19,6 +19,8 @@ from routines_app.core.keys import (
     epoch_ms,
     finer_slot_key,
     manual_key,
+    next_attempt_key,
+    rotation_key,
     slot_key,
     unkeyed_key,
     unkeyed_prefix,
@@ -47,6 +49,27 @@ def test_keys_name_the_routine_the_slot_and_the_attempt() -> None:
     assert manual_key(7, "mine", 2) == "m:7:mine:2"
     assert unkeyed_key(7, "random", 2) == f"{unkeyed_prefix(7)}random:2" == "m::7:random:2"
     assert backfill_key("b1", 7, SLOT, 3) == "b:b1:7:1714564800250:3"
+
+
+def test_a_rotations_key_names_the_tick_the_member_and_the_phase() -> None:
+    assert rotation_key("tick", 7, "plan") == "r:tick:7:plan"
+    assert rotation_key("tick", 7, "") == "r:tick:7:"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [rotation_key("tick", 7, "plan"), rotation_key("tick", 7, ""), rotation_key("tick", 7, "2")],
+    ids=["a phase", "the nameless one", "one that is called like a number"],
+)
+def test_each_attempt_of_a_rotations_chain_has_a_key_of_its_own(first: str) -> None:
+    second = next_attempt_key(first, 2)
+    assert second == f"{first}:2"
+    assert next_attempt_key(second, 3) == f"{first}:3"
+
+
+def test_other_keys_end_with_their_attempt() -> None:
+    assert next_attempt_key(slot_key(7, SLOT, 1), 2) == slot_key(7, SLOT, 2)
+    assert next_attempt_key(manual_key(7, "r:mine", 1), 2) == manual_key(7, "r:mine", 2)
 
 
 @given(instants)

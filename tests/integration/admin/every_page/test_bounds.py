@@ -20,8 +20,9 @@ from routines_app import service
 from routines_app.admin.fleet_verbs import QUEUE_VERBS
 from routines_app.admin.verb_buttons import VERBS
 from routines_app.coordination import leases
-from routines_app.models import Pool, Routine, RoutineRun, RoutineState, RunLog
+from routines_app.models import Pool, Rotation, Routine, RoutineRun, RoutineState, RunLog
 from routines_app.protocol.ledger import clock
+from tests.browser.rotation_scene import a_rotation_at_work, make_member
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
 from tests.conftest import empty_tables
 from tests.integration.admin.pages import list_url, shown_in, verb_url
@@ -63,6 +64,9 @@ def fill() -> Routine:
         make_routine(f"child-{number}", parent=routine, pool=pool)
         service.propose_interval(routine, f"{number + 1}h", ttl="2d", reason=f"the {number}th")
         make_run(routine, at=now, status="PENDING", pool=pool)
+    rotation = a_rotation_at_work()
+    for number in range(60):
+        make_member(rotation, f"many-{number}", phase=number % 3, depth=number % 40, emphasis=1 + number % 4)
     return routine
 
 
@@ -71,6 +75,19 @@ def broad(filled: Routine, db: None, redis_url: str) -> Routine:
     """That routine as it is stored, with a lease."""
     leases.acquire(filled.pk, str(RoutineRun.objects.filter(routine=filled).earliest("pk").pk), 30)
     return Routine.objects.get(pk=filled.pk)
+
+
+def rotation_pages(client: Client) -> Pages:
+    """Those of a rotation with much of everything."""
+    rotation = Rotation.objects.get()
+    pages = ("overview", "live", "members", "change", "history", "delete")
+    found = {page: reverse(f"admin:routines_rotation_{page}", args=[rotation.pk]) for page in pages}
+    found |= {page: reverse(f"admin:routines_rotation_{page}") for page in ("changelist", "add")}
+    found["verb"] = reverse("admin:routines_rotation_verb", args=[rotation.pk, "archive"])
+    return {
+        f"routines_rotation_{page}": lambda address=address: client.get(address)  # type: ignore[misc]
+        for page, address in found.items()
+    }
 
 
 def admin_pages(client: Client, routine: Routine) -> Pages:
@@ -89,15 +106,21 @@ def admin_pages(client: Client, routine: Routine) -> Pages:
         address = reverse(f"admin:routines_routinerun_{page}", args=[run.pk])
         found[f"routines_routinerun_{page}"] = lambda address=address: client.get(address)
     overview = reverse("admin:routines_routine_overview", args=[routine.pk])
-    return found | {
-        "routines_routine_overview": lambda: client.get(overview),
-        "routines_routine_verb": lambda: client.get(verb_url(routine, "run")),
-        "routines_routine_preview": lambda: client.post(reverse("admin:routines_routine_preview"), schedule(routine)),
-        "routines_fleet": lambda: client.get(reverse("admin:routines_fleet")),
-        "routines_fleet_live": lambda: client.get(reverse("admin:routines_fleet_live"), {"pool": "broad"}),
-        "routines_fleet_verb": lambda: client.get(reverse("admin:routines_fleet_verb", args=["clear-overrides"])),
-        "routines_plan": lambda: client.get(reverse("admin:routines_plan"), what_if(routine)),
-    }
+    return (
+        found
+        | rotation_pages(client)
+        | {
+            "routines_routine_overview": lambda: client.get(overview),
+            "routines_routine_verb": lambda: client.get(verb_url(routine, "run")),
+            "routines_routine_preview": lambda: client.post(
+                reverse("admin:routines_routine_preview"), schedule(routine)
+            ),
+            "routines_fleet": lambda: client.get(reverse("admin:routines_fleet")),
+            "routines_fleet_live": lambda: client.get(reverse("admin:routines_fleet_live"), {"pool": "broad"}),
+            "routines_fleet_verb": lambda: client.get(reverse("admin:routines_fleet_verb", args=["clear-overrides"])),
+            "routines_plan": lambda: client.get(reverse("admin:routines_plan"), what_if(routine)),
+        }
+    )
 
 
 def what_if(routine: Routine) -> dict[str, str]:
@@ -199,6 +222,9 @@ def prepare(routine: Routine, verb: str) -> None:
     """What the verb needs the routine to be."""
     if verb == "resume":
         service.pause_routine(routine)
+    if verb == "give-back":
+        trigger = {"trigger_kind": "CRON", "cron": "0 3 * * *", "interval_ms": None, "timezone": "UTC"}
+        Routine.objects.filter(pk=routine.pk).update(declared_in="code:shop", declared=trigger | {"max_attempts": 9})
     if verb == "delete":
         Routine.objects.filter(parent=routine).update(parent=None)
         service.archive_routine(routine)

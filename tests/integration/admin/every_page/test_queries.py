@@ -17,10 +17,14 @@ from routines_app.admin.paging import COUNTED_AT_MOST, CappedPaginator
 from routines_app.coordination import leases
 from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol.ledger import clock
+from tests.browser.rotation_scene import make_member, make_rotation
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
 from tests.integration.admin.pages import list_url, overview_url, run_url
 
 SESSION = 2  # the session and the user
+SOME = 3  # what a rotation asks more when there is a tick, a pick and somebody stale to be named
+
+pytestmark = pytest.mark.usefixtures("measured_clock")
 
 
 def queries_of(client: Client, address: str) -> int:
@@ -37,10 +41,12 @@ def add_routines(count: int, start: int = 0) -> None:
         routine = make_routine(f"routine-{number:03}", pool=pool)
         for minutes in range(3):
             ended(routine, now - timedelta(minutes=minutes))
+        make_member(make_rotation(f"rotation-{number:03}"), f"member-{number:03}")
 
 
 @pytest.mark.parametrize(
-    ("page", "expected"), [("routine_changelist", 4), ("routinerun_changelist", 2), ("pool_changelist", 3)]
+    ("page", "expected"),
+    [("routine_changelist", 4), ("routinerun_changelist", 2), ("pool_changelist", 3), ("rotation_changelist", 3)],
 )
 def test_a_list_asks_as_much_for_many_rows_as_for_few(operator: Client, page: str, expected: int) -> None:
     """A page of a list costs a fixed number of queries: no query per row."""
@@ -59,6 +65,19 @@ def test_the_page_of_a_routine_asks_a_fixed_number_of_questions(operator: Client
     for minutes in range(30):
         ended(routine, clock.now() - timedelta(minutes=minutes))
     assert queries_of(operator, overview_url(routine)) == few == SESSION + 10
+
+
+def test_the_page_of_a_rotation_asks_a_fixed_number_of_questions(operator: Client) -> None:
+    """However many its members, its ticks and its samples are."""
+    rotation = make_rotation()
+    make_member(rotation, "first")
+    address = reverse("admin:routines_rotation_overview", args=[rotation.pk])
+    few = queries_of(operator, address)
+    for number in range(30):
+        make_member(rotation, f"m-{number}", phase=number % 3)
+        tick = ended(rotation.routine, clock.now(), 0, reason="picked", result={"picked": []})
+        ended(rotation.routine, clock.now(), 0, phase="seed", rotation=rotation, tick=tick.pk)
+    assert queries_of(operator, address) <= few + SOME
 
 
 def heavy_reads(captured: CaptureQueriesContext) -> list[str]:

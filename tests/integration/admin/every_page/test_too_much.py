@@ -32,7 +32,9 @@ def test_a_form_of_megabytes_is_refused(operator: Client) -> None:
     assert not Routine.objects.exists()
 
 
-@pytest.mark.parametrize("page", ["routine_changelist", "routinerun_changelist", "pool_changelist"])
+@pytest.mark.parametrize(
+    "page", ["routine_changelist", "routinerun_changelist", "pool_changelist", "rotation_changelist"]
+)
 def test_an_address_without_end_is_refused(operator: Client, page: str) -> None:
     """Filters, order and search together have only so much room."""
     answer = operator.get(reverse(f"admin:routines_{page}") + "?q=" + "a+" * 3_000)

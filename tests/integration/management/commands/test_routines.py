@@ -32,8 +32,8 @@ def routines(*arguments: str) -> str:
 def test_each_subcommand_is_found_by_its_verb() -> None:
     """A module is a subcommand, under its own name and with a word of help."""
     found = subcommands()
-    assert {"list", "prune", "run", "clear-hints"} <= found.keys()
-    modules = {verb: verb.replace("-", "_") for verb in found}
+    assert {"list", "prune", "run", "clear-hints", "import"} <= found.keys()
+    modules = {verb: verb.replace("-", "_") for verb in found} | {"import": "import_"}
     assert all(
         command.__module__.endswith(f".subcommands.{modules[verb]}") and command.help for verb, command in found.items()
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -31,6 +32,7 @@ MODULES = (finish,)
 
 BROKEN = failed(Reason.EXCEPTION, "ValueError: no")
 AT = MOMENT + 90 * SECOND
+TICK = UUID(int=7)
 
 
 def end(run: RoutineRun, outcome: Outcome, attempt: NextAttempt | None = None) -> Recorded | None:
@@ -83,6 +85,9 @@ def test_every_column_of_the_next_attempt(outcome: Outcome, first: bool) -> None
         worker="me@here",
         requested_by="ann",
         requested_at=MOMENT - SECOND,
+        rotation_id=routine.pk + 1,
+        phase="plan",
+        tick=TICK,
         progress={"done": 1},
         error="said before",
     )
@@ -117,6 +122,9 @@ def test_every_column_of_the_next_attempt(outcome: Outcome, first: bool) -> None
         "own_retries": 2,
         "retry_of_id": run.id,
         "chain": chain or run.id,
+        "rotation_id": routine.pk + 1,
+        "phase": "plan",
+        "tick": TICK,
         "idempotency_key": "the next key:6",
         "running_key": None,
         "fence": None,

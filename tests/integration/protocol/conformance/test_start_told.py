@@ -68,8 +68,9 @@ def test_the_worker_is_told_everything(kind: str, own: dict[str, Any], given: di
         keep_result=False,
     )
     chain = {"trigger": "retry", "attempt": 3, "budget_used": 2, "own_retries": 4, "chain": new_run_id()}
+    of = {"rotation_id": routine.pk + 1, "phase": "plan", "tick": new_run_id()}
     asked = {"source": "baseline-cron", "timeout_ms": 2_000, "requested_by": "ann", "scheduled_for": MOMENT}
-    run = make_run(routine, **chain, **asked, **own)
+    run = make_run(routine, **chain, **asked, **of, **own)
     assert assert_starts(kind, run) == RunFacts(
         id=run.id,
         routine_id=routine.pk,
@@ -84,7 +85,7 @@ def test_the_worker_is_told_everything(kind: str, own: dict[str, Any], given: di
         start_token=STARTER.token,
         policy=FITTING[kind],
         retry=RetryRule(
-            max_attempts=7,
+            max_attempts=1,  # its rotation's ticks come again, whatever the routine says
             delay_ms=1_500,
             max_delay_ms=9_000,
             jitter=0.25,
@@ -96,5 +97,6 @@ def test_the_worker_is_told_everything(kind: str, own: dict[str, Any], given: di
         next_source="ended",
         **chain,
         **asked,
+        **of,
         **given,
     )

@@ -1,0 +1,19 @@
+"""Words of exports and imports."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class FileFormat(StrEnum):
+    YAML = "yaml"
+    JSON = "json"
+
+
+class ImportAction(StrEnum):
+    """What an import does with an entry."""
+
+    CREATE = "create"
+    CHANGE = "change"
+    ARCHIVE = "archive"
+    UNCHANGED = "unchanged"
