@@ -152,6 +152,7 @@ def test_whoever_may_only_add_learns_no_names_by_guessing_ids(login: Login, fiel
     assert seeing.get(address, {field: hidden}).text.count("the payroll" if field == "parent" else "the warehouse")
 
 
+@pytest.mark.usefixtures("time")  # far from 03:17, whose minute every minutely preview would show
 def test_whoever_may_only_add_learns_no_schedule_by_guessing_ids(login: Login) -> None:
     """The preview compares with what is saved, and knows how long its runs take: for those who may look."""
     hidden = make_routine(cron="17 3 * * *", timezone="UTC")
