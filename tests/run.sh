@@ -3,11 +3,15 @@
 # wait; chaos comes after them, by itself. Every part runs even if one before it failed, its output comes whole when
 # it has ended, and the exit code says whether all passed. BIN is the virtual environment's bin directory,
 # TEST_PROCESSES how many acceptance tests run at once: more than there are cores.
+# A few tests that failed are tried once more when all others have ended, one after another: what passes then is named
+# as unsteady at the end, and is no failure unless STRICT is set. It is a defect all the same, of the code or of the
+# test; but one that says nothing of what was changed.
 set -uo pipefail
 set -m # each line is a process group of its own, so that an interrupt reaches all of it
 BIN=${BIN:-.venv/bin}
 OUT=$(mktemp -d)
-PYTEST="$BIN/pytest -q -p no:cacheprovider" # several at once would write one cache
+PYTEST="$BIN/pytest -q"
+SECOND_LOOK_AT_MOST=5 # more than that is no bad luck
 THOUSANDS=tests/unit/core/test_cron_against_cronsim.py # of schedules: counting their branches would double their time
 # On the other databases: not what asks none, and not what asks no other way on any of them: how bodies are called and
 # stopped, how many questions a page has, what is refused before anything is asked, what the audit makes of rows that it
@@ -30,16 +34,49 @@ port_answers() {
     (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-# One part: its output and then its exit code, in files that `tell` finds.
+# One part: its output and then its exit code, in files that `tell` finds. Each has a cache of its own, which remembers
+# what failed; several at once would write one.
 part() {
-    local name=$1 file
+    local name=$1 file code
     [ -e "$OUT/interrupted" ] && return
     shift
     file=$(mktemp "$OUT/part.XXXXXX")
     echo "=== $name" >"$file"
     echo "--- begins: $name"
-    "$@" >>"$file" 2>&1
-    echo "$? $name" >"$file.code" && mv "$file.code" "$file.ended"
+    PYTEST_ADDOPTS="${PYTEST_ADDOPTS:-} -o cache_dir=$file.cache" "$@" >>"$file" 2>&1
+    code=$?
+    if [ "$code" = 1 ] && [[ "$*" != *--cov* ]] && failed_tests "$file.cache" >"$file.failed"; then
+        printf '%q ' env "PYTEST_ADDOPTS=-o cache_dir=$file.cache" "$@" --last-failed -n 0 >"$file.again"
+        echo "$name" >"$file.name"
+        code=0 # the second look decides
+    fi
+    echo "$code $name" >"$file.code" && mv "$file.code" "$file.ended"
+}
+
+# The tests that failed, if they are few enough for a second look. What failed otherwise (at collection) gets none.
+failed_tests() {
+    "$BIN/python" - "$1/v/cache/lastfailed" "$SECOND_LOOK_AT_MOST" <<'EOF'
+import json, pathlib, sys
+noted = pathlib.Path(sys.argv[1])
+failed = json.loads(noted.read_text()) if noted.exists() else {}
+print(*failed, sep="\n")
+sys.exit(not 0 < len(failed) <= int(sys.argv[2]) or not all("::" in each for each in failed))
+EOF
+}
+
+# What failed among others, by itself.
+second_look() {
+    local again first
+    for again in "$OUT"/*.again; do
+        [ -e "$again" ] || continue
+        first=${again%.again}
+        part "once more, by itself: $(cat "$first.name")" steady "$again" "$first.failed"
+    done
+}
+
+steady() {
+    cat "$2"
+    bash "$1" && cat "$2" >>"$OUT/unsteady"
 }
 
 # Print what has ended since the last look, one after another.
@@ -63,7 +100,7 @@ interrupted() {
     done
     signal_lines TERM
     tell
-    cat "$OUT"/part.* 2>/dev/null
+    cat "$OUT"/part.?????? 2>/dev/null
     echo "=== INTERRUPTED"
     rm -rf "$OUT"
     exit 130
@@ -117,7 +154,13 @@ by_itself() {
 }
 
 run_lines with_processes in_process
+run_lines second_look
 run_lines by_itself
+
+if [ -s "$OUT/unsteady" ]; then
+    sed 's/^/=== UNSTEADY, passed only by itself: /' "$OUT/unsteady"
+    [ -z "${STRICT:-}" ] || cat "$OUT/unsteady" >>"$OUT/failed"
+fi
 
 if [ -s "$OUT/failed" ]; then
     sed 's/^/=== FAILED: /' "$OUT/failed"
