@@ -16,6 +16,8 @@ INSTANT = timedelta(microseconds=1)  # the resolution of a stored time; `x - INS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronTrigger:
+    """Fires by a cron expression, read in a timezone, between two bounds that are slots themselves."""
+
     expression: str
     timezone: str
     start_at: datetime | None = None

@@ -160,6 +160,7 @@ def refuse_declared(routine: Routine, changes: dict[str, Any]) -> None:
 
 
 def default_timezone() -> str:
+    """The timezone of a routine that names none."""
     return get_settings().default_timezone or get_default_timezone_name()
 
 
