@@ -13,6 +13,8 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parents[1]
 OUTSIDE = ("CONTRIBUTING.md", "CHANGELOG.md")  # pages that people look for at the root of a repository
 
+INSTALL = "\n## Install in your project\n"
+
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Diagrams are shown in words: to draw them the theme would fetch Mermaid from another host."""
@@ -22,15 +24,22 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Pages of the root are pages of the site, with links that lead on from there."""
+    """Pages of the root are pages of the site, with links that lead on from there; of the README, how to install."""
     for name in OUTSIDE:
-        text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
-        files.append(File.generated(config, name, content=text))
+        files.append(File.generated(config, name, content=_read(name)))
+    _, heading, rest = _read("README.md").partition(INSTALL)
+    section = rest.partition("\n## ")[0]
+    files.append(File.generated(config, "install.md", content=f"{heading[2:]}{section}"))
     return files
+
+
+def _read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Links to those pages lead to them."""
+    markdown = markdown.replace("](../README.md#install-in-your-project)", "](install.md)")
     return re.sub(rf"\]\(\.\./({'|'.join(OUTSIDE)})", r"](\1", markdown)
 
 

@@ -1,4 +1,4 @@
-"""`python -m reference`, with `.ci` on the path: write the pages of docs/ that are made of code. `--check`: say which of them are not up to date.
+"""`PYTHONPATH=.ci python -m reference`: write what is made of code in docs/. `--check`: say what is not up to date.
 
 Each page says what the code says about itself (docstrings, signatures, the parser's help, the models' permissions), so
 that it cannot drift from it. `make reference` writes them; `make check` and a test ask whether they are up to date.
@@ -16,13 +16,14 @@ DOCS = ROOT / "docs"
 
 def pages() -> dict[str, str]:
     """Each page's name and text."""
-    from reference import commands, service, settings, words
+    from reference import commands, pictures, service, settings, words
 
     return {
         "settings.md": settings.page(),
         "service.md": service.page(),
         "commands.md": commands.page(),
         "reference.md": words.page(),
+        **pictures.files(),
     }
 
 
@@ -43,7 +44,9 @@ def main() -> int:
     found = pages()
     late = stale(found)
     if "--check" in sys.argv:
-        print("\n".join(f"docs/{name} is not what the code says: run `make reference`" for name in late) or "up to date")
+        print(
+            "\n".join(f"docs/{name} is not what the code says: run `make reference`" for name in late) or "up to date"
+        )
         return int(bool(late))
     for name in late:
         (DOCS / name).write_text(found[name], encoding="utf-8")

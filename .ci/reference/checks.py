@@ -1,4 +1,4 @@
-"""System checks, read from the source: each call that makes a message, with the parts that do not depend on a project."""
+"""System checks, read from the source: each call that makes a message, with what does not depend on a project."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class _Said:
         if isinstance(node, ast.Name) and node.id in self.local:
             return self.text(self.local[node.id])
         try:
-            value = eval(compile(ast.Expression(node), "check", "eval"), {}, dict(self.names))  # noqa: S307  # nosec B307 - our own source
+            value = eval(compile(ast.Expression(node), "check", "eval"), {}, dict(self.names))  # nosec B307 - our own source
         except Exception:  # noqa: BLE001 - whatever needs a project
             return UNKNOWN
         return str(value) if isinstance(value, str | int) and str(value) else UNKNOWN

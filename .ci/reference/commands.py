@@ -6,14 +6,15 @@ import argparse
 from collections.abc import Iterator
 
 from django.core.management import load_command_class
+
 from reference import reading
 
 HEAD = """\
 # The command line: every subcommand
 
-`python manage.py routines SUBCOMMAND …`. A routine is given by its name, or with `--id` by its id. What is done from here is in the history
-with the name of the shell's user. `--json`, where it is there, prints for programs; the options of every Django command (`--settings`,
-`-v` …) are not listed. This page is written by `make reference` from the parser itself.
+`python manage.py routines SUBCOMMAND …`. A routine is given by its name, or with `--id` by its id. What is done from
+here is in the history with the name of the shell's user. `--json`, where it is there, prints for programs; the options
+of every Django command (`--settings`, `-v` …) are not listed. `make reference` writes this page from the parser itself.
 
 """
 
@@ -64,5 +65,3 @@ def _operand(action: argparse.Action) -> str:
 
 def _choices(action: argparse.Action) -> str:
     return "{" + ",".join(map(str, action.choices)) + "}" if action.choices else ""
-
-

@@ -20,7 +20,9 @@ def texts_below(owner: type | ModuleType) -> dict[str, str]:
 
 
 def _assigned(line: ast.stmt) -> str:
-    target = line.target if isinstance(line, ast.AnnAssign) else line.targets[0] if isinstance(line, ast.Assign) else None
+    target = (
+        line.target if isinstance(line, ast.AnnAssign) else line.targets[0] if isinstance(line, ast.Assign) else None
+    )
     return target.id if isinstance(target, ast.Name) else ""
 
 

@@ -7,15 +7,14 @@ from enum import Enum
 from types import UnionType
 from typing import Any
 
-
-from routines_app import service
 from reference import reading
+from routines_app import service
 
 HEAD = """\
 # The service: every verb
 
-`from routines_app import service` is the whole public Python interface; the admin, the views and the command line call nothing else. This
-page is written by `make reference` from the code itself.
+`from routines_app import service` is the whole public Python interface; the admin, the views and the command line call
+nothing else. This page is written by `make reference` from the code itself.
 
 {introduction}
 

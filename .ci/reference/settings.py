@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
-
-from routines_app.conf import Settings
 from reference import reading
+from routines_app.conf import Settings
 
 HEAD = """\
 # Settings
 
-`ROUTINES = {"NAME": value}` in the Django settings. Everything has a default, and every project should set `REDIS_URL`; an unknown name or a
-wrong value is told by `check`. This page is written by `make reference` from `routines_app/conf.py`.
+`ROUTINES = {"NAME": value}` in the Django settings. Everything has a default, and every project should set `REDIS_URL`;
+an unknown name or a wrong value is told by `check`. This page is written by `make reference` from `routines_app/conf.py`.
 
 | name | default | meaning |
 | --- | --- | --- |
 """
 FOOT = """
-[Rotations](rotations.md) have no other settings than `SEEDS`: budget, `fresh_for`, `max_in_flight` and the others are fields of each.
+[Rotations](rotations.md) have no other settings than `SEEDS`: budget, `fresh_for`, `max_in_flight` and the others are
+fields of each.
 What a routine itself can be given are the [fields of `create_routine`](reference.md#a-routines-fields).
 """
 WORDS = {"redis_url": "the broker's, if it is a Redis", "default_timezone": "`TIME_ZONE`"}

@@ -6,21 +6,20 @@ from enum import StrEnum
 
 from django.apps import apps
 from django.contrib import admin
-from django.db.models import Field
 
+from reference import checks, reading
 from routines_app import receivers, signals
 from routines_app.core import words
 from routines_app.models import Routine
 from routines_app.service import format_duration
 from routines_app.verbs.checking.validation import FIELDS
-from reference import checks, reading
 
 HEAD = """\
 # Words, signals, checks, permissions
 
-What stands on rows, in events and in logs. This page is written by `make reference` from the code itself: `routines_app/core/words.py`,
-`signals.py`, the system checks and the models. Settings are in [settings.md](settings.md), verbs in [service.md](service.md), subcommands in
-[commands.md](commands.md).
+What stands on rows, in events and in logs. This page is written by `make reference` from the code itself:
+`routines_app/core/words.py`, `signals.py`, the system checks and the models. Settings are in [settings.md](settings.md),
+verbs in [service.md](service.md), subcommands in [commands.md](commands.md).
 
 """
 WORDS: tuple[tuple[str, type[StrEnum], str], ...] = (
@@ -35,8 +34,8 @@ WORDS: tuple[tuple[str, type[StrEnum], str], ...] = (
 CHECKS = """\
 ## System checks
 
-`manage.py check` runs most of them, `check --database default` and `migrate` those that ask the database, `check --deploy` those that ask Redis too.
-Text that depends on what was found is `…`.
+`manage.py check` runs most of them, `check --database default` and `migrate` those that ask the database,
+`check --deploy` those that ask Redis too. Text that depends on what was found is `…`.
 
 | id | level | what | hint |
 | --- | --- | --- | --- |
@@ -44,8 +43,8 @@ Text that depends on what was found is `…`.
 PERMISSIONS = """\
 ## Permissions
 
-Which of them allows what, and what that amounts to, is in [security.md](security.md#permissions). Django makes the usual four for
-the other tables too ({others}); nothing asks for these.
+Which of them allows what, and what that amounts to, is in [security.md](security.md#permissions). Django makes the
+usual four for the other tables too ({others}); nothing asks for these.
 
 | permission | Django's name for it |
 | --- | --- |
@@ -53,8 +52,8 @@ the other tables too ({others}); nothing asks for these.
 FIELDS_HEAD = """\
 ## A routine's fields
 
-What `create_routine`, `update_routine`, `ensure_routine` and `@routine` take. Durations are a timedelta or text (`30s`, `1h30m`); a plain number is
-milliseconds. `every="10m"` stands for `interval_ms`.
+What `create_routine`, `update_routine`, `ensure_routine` and `@routine` take. Durations are a timedelta or text
+(`30s`, `1h30m`); a plain number is milliseconds. `every="10m"` stands for `interval_ms`.
 
 | field | default | meaning |
 | --- | --- | --- |
@@ -68,7 +67,9 @@ def page() -> str:
 
 def _words(title: str, of: type[StrEnum], said: str) -> str:
     texts = reading.texts_below(of)
-    rows = "".join(f"| {f'`{word.value}`' if word else '(empty)'} | {reading.cell(texts[word.name])} |\n" for word in of)
+    rows = "".join(
+        f"| {f'`{word.value}`' if word else '(empty)'} | {reading.cell(texts[word.name])} |\n" for word in of
+    )
     return f"## {title}\n\n{said}\n\n| word | means |\n| --- | --- |\n{rows}"
 
 
@@ -80,11 +81,15 @@ def _signals() -> str:
         for signal, (event, *_) in receivers._EVENTS.items()
     ]
     about = "\n\n".join((signals.__doc__ or "").split("\n\n")[1:]).strip()
-    return f"## Signals\n\nIn `routines_app.signals`. {about}\n\n| signal | event | when |\n| --- | --- | --- |\n{''.join(rows)}"
+    head = "| signal | event | when |\n| --- | --- | --- |\n"
+    return f"## Signals\n\nIn `routines_app.signals`. {about}\n\n{head}{''.join(rows)}"
 
 
 def _checks() -> str:
-    rows = [f"| `{each.id}` | {each.level} | {reading.cell(each.what)} | {reading.cell(each.hint)} |\n" for each in checks.found()]
+    rows = [
+        f"| `{each.id}` | {each.level} | {reading.cell(each.what)} | {reading.cell(each.hint)} |\n"
+        for each in checks.found()
+    ]
     return CHECKS + "".join(rows)
 
 
@@ -116,7 +121,6 @@ def _default(name: str) -> str:
 
 def _meaning(name: str) -> str:
     field = Routine._meta.get_field(name)
-    assert isinstance(field, Field)  # noqa: S101
     listed = ", ".join(f"`{word}`" for word, _ in field.flatchoices)
     return " ".join(filter(None, [MEANINGS.get(name, str(field.help_text)), listed]))
 
