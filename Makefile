@@ -66,7 +66,7 @@ reference: $(VENV)/dev.stamp
 # The theme tells at each build that it is to be replaced some day.
 docs: reference
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
-	@echo "the pages are in site/: open site/index.html"
+	@echo "open site/index.html; with the search: $(BIN)/python -m http.server --directory site"
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks $(if $(QUICK),--quick)

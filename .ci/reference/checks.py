@@ -78,7 +78,8 @@ class _Said:
         if isinstance(node, ast.Name) and node.id in self.local:
             return self.text(self.local[node.id])
         try:
-            value = eval(compile(ast.Expression(node), "check", "eval"), {}, dict(self.names))  # nosec B307 - our own source
+            code = compile(ast.Expression(node), "check", "eval")
+            value = eval(code, {}, dict(self.names))  # nosec B307 # our own source
         except Exception:  # noqa: BLE001 - whatever needs a project
             return UNKNOWN
         return str(value) if isinstance(value, str | int) and str(value) else UNKNOWN

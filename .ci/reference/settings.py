@@ -12,7 +12,7 @@ HEAD = """\
 # Settings
 
 `ROUTINES = {"NAME": value}` in the Django settings. Everything has a default, and every project should set `REDIS_URL`;
-an unknown name or a wrong value is told by `check`. This page is written by `make reference` from `routines_app/conf.py`.
+an unknown name or a wrong value is told by `check`. `make reference` writes this page from `routines_app/conf.py`.
 
 | name | default | meaning |
 | --- | --- | --- |
@@ -24,21 +24,19 @@ What a routine itself can be given are the [fields of `create_routine`](referenc
 """
 WORDS = {"redis_url": "the broker's, if it is a Redis", "default_timezone": "`TIME_ZONE`"}
 MORE = {
-    "redis_url": "production.md#redis",
-    "queues": "security.md#queues-are-keys",
-    "seeds": "rotations.md#seeding",
-    "orphan_seconds": "retries.md#when-a-worker-dies",
-    "stop_grace_seconds": "retries.md#time-outs",
-    "events": "celery.md#events-and-logs-of-ours",
-    "log_format": "celery.md#events-and-logs-of-ours",
-    "heartbeat_file": "production.md#probes",
-    "declared": "routines-in-code.md",
-    "sync_at_migrate": "routines-in-code.md#rolling-out",
-    "secret_patterns": "security.md#secrets",
-    "mirror_secrets": "security.md#secrets",
-    "depth_weight": "adaptive.md#the-queue",
+    "adaptive.md#the-queue": ("depth_weight",),
+    "celery.md#events-and-logs-of-ours": ("events", "log_format"),
+    "production.md#probes": ("heartbeat_file",),
+    "production.md#redis": ("redis_url",),
+    "retries.md#time-outs": ("stop_grace_seconds",),
+    "retries.md#when-a-worker-dies": ("orphan_seconds",),
+    "rotations.md#seeding": ("seeds",),
+    "routines-in-code.md": ("declared",),
+    "routines-in-code.md#rolling-out": ("sync_at_migrate",),
+    "security.md#queues-are-keys": ("queues",),
+    "security.md#secrets": ("secret_patterns", "mirror_secrets"),
 }
-"""Where a page tells more."""
+"""The places that tell more, and about what."""
 
 
 def page() -> str:
@@ -47,7 +45,7 @@ def page() -> str:
 
 
 def _row(field: Field[Any], text: str) -> str:
-    more = f" ([more]({MORE[field.name]}))" if field.name in MORE else ""
+    more = "".join(f" ([more]({place}))" for place, names in MORE.items() if field.name in names)
     return f"| `{field.name.upper()}` | {_default(field)} | {reading.cell(text)}{more} |\n"
 
 

@@ -18,8 +18,8 @@ HEAD = """\
 # Words, signals, checks, permissions
 
 What stands on rows, in events and in logs. This page is written by `make reference` from the code itself:
-`routines_app/core/words.py`, `signals.py`, the system checks and the models. Settings are in [settings.md](settings.md),
-verbs in [service.md](service.md), subcommands in [commands.md](commands.md).
+`routines_app/core/words.py`, `signals.py`, the system checks and the models. Settings are in
+[settings.md](settings.md), verbs in [service.md](service.md), subcommands in [commands.md](commands.md).
 
 """
 WORDS: tuple[tuple[str, type[StrEnum], str], ...] = (
