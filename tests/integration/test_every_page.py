@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from celery.app import app_or_default
 
 from routines_app import service
 from tests.integration.conftest import NOTE, Code
-from tests.pages import NOT_RUN, ROOT, Reader, blocks, pages, typed
+from tests.pages import NOT_RUN, ROOT, Reader, blocks, pages, text_of, typed
 
 OWN = {
     "README.md": "tests/integration/test_readme_page.py",
@@ -54,6 +55,12 @@ def test_the_blocks_of_a_page_can_be_run(page: str, reader: Reader) -> None:
 def test_a_page_with_a_test_of_its_own_is_run_there(page: str, test: str) -> None:
     assert f'"{page}"' in (ROOT / test).read_text(encoding="utf-8")
     assert blocks(page)
+
+
+@pytest.mark.parametrize("page", pages())
+def test_the_files_that_a_page_names_are_there(page: str) -> None:
+    named = re.findall(r"`((?:tests|benchmarks|routines_app|\.ci)/[\w./]+)`", text_of(page))
+    assert [name for name in named if "_NN_" not in name and not (ROOT / name).exists()] == []
 
 
 def test_nothing_is_left_out_that_is_not_there() -> None:
