@@ -33,6 +33,7 @@ NOT_IN_THE_FORM = {
     "declared_in": "it says where the routine comes from",
     "declared_seen_at": "beats write it",
     "declared": "it is what code says; the form shows it beside what differs",
+    "shadow": "the verb switch_over changes it",
     "version": "each edit raises it; the form carries the one it was filled from as read_version",
     "created_at": "it is a fact",
     "updated_at": "it is a fact",

@@ -156,6 +156,7 @@ class Reason(StrEnum):
     SUPERSEDED = "superseded"
     IDLE = "idle"
     FULL = "full"
+    SHADOW = "shadow"
     # cancelled
     REPLACED = "replaced"
     CANCELLED = "cancelled"

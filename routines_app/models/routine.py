@@ -15,6 +15,7 @@ from routines_app.models.ledger_time import EditedAt
 from routines_app.models.pool import Pool
 
 if TYPE_CHECKING:
+    from routines_app.models.moved_entry import MovedEntry
     from routines_app.models.rotation import Rotation
     from routines_app.models.rotation_member import RotationMember
     from routines_app.models.state import RoutineState
@@ -122,6 +123,12 @@ class Routine(models.Model):
         editable=False,
         help_text="Each field that code has said when it was last synced, as it would be stored. Unset: not known.",
     )
+    shadow = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="An old scheduler still fires it: its slots are recorded and not run.",
+    )
     version = models.PositiveIntegerField(default=1, db_default=1, editable=False)
     created_at = models.DateTimeField(default=current_time, editable=False)
     updated_at = EditedAt()
@@ -130,6 +137,7 @@ class Routine(models.Model):
     rotates: Rotation
     """What it is the clock of, if it is a rotation's own routine."""
     membership: RotationMember
+    moved_entry: MovedEntry
 
     class Meta:
         ordering = ["name"]

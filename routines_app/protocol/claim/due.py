@@ -35,6 +35,7 @@ _ROUTINE_FIELDS = (
     "paused_until",
     "priority",
     "concurrency_policy",
+    "shadow",
     "pool_id",
     "catch_up_policy",
     "misfire_grace_ms",
@@ -86,6 +87,7 @@ class DueRow(NamedTuple):
     paused_until: datetime | None
     priority: str
     concurrency_policy: str
+    shadow: bool
     pool_id: int | None
     """Its own, or the default pool."""
     catch_up_policy: str

@@ -109,6 +109,7 @@ OTHER_VERBS = {
     "pause_reason": "use pause_routine(routine, reason=…)",
     "declared_in": "it says where the routine comes from and cannot be changed",
     "depth": "it follows from parent",
+    "shadow": "use switch_over",
 }
 
 
