@@ -25,6 +25,7 @@ from celery.schedules import crontab, schedule, solar
 from kombu import Exchange, Queue
 
 from routines_app.core.errors import InvalidValue, RoutineError
+from routines_app.core.words import TRIGGER_FIELDS
 from routines_app.verbs.declarations import Found
 from routines_app.verbs.declare import check_declared
 
@@ -157,7 +158,7 @@ OF_THE_ENTRY = {
     "kwargs": "kwargs",
     "queue": "options",
     "options": "options",
-    **dict.fromkeys(("trigger_kind", "cron", "interval_ms", "every"), "schedule"),
+    **dict.fromkeys((*TRIGGER_FIELDS, "every", "at"), "schedule"),
 }
 
 
