@@ -19,7 +19,7 @@ from routines_app.protocol.plan.unfired import write_left
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.checking.rules import SECOND, YEAR, Duration, Number, moment
 from routines_app.verbs.checking.selecting import selected
-from routines_app.verbs.checking.validation import INTERVAL
+from routines_app.verbs.checking.triggers import INTERVAL
 from routines_app.verbs.editing import Edit, editing, refuse_archived
 from routines_app.verbs.hint_many import clear_many, fits_cron, not_for_cron, propose_many
 
