@@ -12,9 +12,11 @@ from routines_app.management.subcommand import shown
 from routines_app.service import MoveAct
 
 # What of a new routine is worth a line: all that is not the same for each of them.
-TOLD = ("task", "args", "kwargs", "cron", "interval_ms", "once_at", "timezone", "start_at", "end_at")
-TOLD += ("queue", "options", "expires_ms", "timeout_ms", "catch_up_window_ms")
-EMPTY = (None, "", [], {}, 0)
+TOLD = [
+    *("task", "args", "kwargs", "cron", "interval_ms", "once_at", "timezone", "start_at", "end_at"),
+    *("queue", "options", "expires_ms", "timeout_ms", "catch_up_window_ms"),
+]
+EMPTY: tuple[object, ...] = (None, "", [], {}, 0)
 DONE = {
     MoveAct.CREATE: "created",
     MoveAct.THERE: "already there",

@@ -11,6 +11,7 @@ from celery import Celery
 from celery.schedules import crontab, schedule
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from kombu import Exchange, Queue
 from redbeat import RedBeatSchedulerEntry
 from redbeat.schedules import rrule
 
@@ -222,6 +223,20 @@ def test_what_cannot_be_a_routine_stays_where_it_is(values: dict[str, Any], why:
     assert why in move.why
     assert routine is None
     assert [routine.name for routine in Routine.objects.all()] == ["fine"]
+
+
+def test_an_exchange_of_type_headers_cannot_be_carried(redbeat_app: Celery) -> None:
+    """Neither by its name, where a queue of the app is bound to it, nor as it is."""
+    queues = redbeat_app.amqp.queues
+    queues.add(Queue("by-headers", Exchange("sorting", type="headers")))
+    try:
+        RedBeatSchedulerEntry("report", NOTE, schedule(90), options={"exchange": "sorting"}, app=redbeat_app).save()
+        RedBeatSchedulerEntry("other", NOTE, schedule(90), options={"exchange": "another"}, app=redbeat_app).save()
+        other, report = service.plan_move(REDBEAT).moves
+    finally:
+        del queues["by-headers"]
+    assert "it is of type headers: give one of another type, or a queue" in report.why
+    assert "headers" not in other.why
 
 
 def test_the_first_monday_is_said_in_another_way(add_entry: AddEntry) -> None:
