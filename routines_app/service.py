@@ -31,6 +31,7 @@ from routines_app.core.limits import DEFAULT_SECONDS as DEFAULT_TIME_OUT_SECONDS
 from routines_app.core.triggers import (
     CronTrigger,
     ManualTrigger,
+    OnceTrigger,
     Slots,
     Span,
     Trigger,
@@ -160,7 +161,7 @@ __all__ += ["Queue", "QueuedRun", "RunningRun", "WaitingRequest", "WaitingReques
 # Is somebody doing the work, and what is wrong?
 __all__ += ["Finding", "Health", "Level", "doctor", "health", "recent_health"]
 # Schedules as values: what a trigger means, also one that is not saved.
-__all__ += ["CronFields", "CronTrigger", "ManualTrigger", "Slots", "Trigger"]
+__all__ += ["CronFields", "CronTrigger", "ManualTrigger", "OnceTrigger", "Slots", "Trigger"]
 __all__ += ["clock_changes", "count_between", "next_slot", "parse_cron", "slots_between", "split_cron"]
 __all__ += ["drafted_trigger", "stored_trigger"]
 __all__ += ["Disagreement", "disagreements", "second_opinion"]

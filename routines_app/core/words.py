@@ -13,10 +13,11 @@ from types import MappingProxyType
 class TriggerKind(StrEnum):
     CRON = "CRON"
     INTERVAL = "INTERVAL"
+    ONCE = "ONCE"
     MANUAL = "MANUAL"
 
 
-TRIGGER_FIELDS = ("trigger_kind", "cron", "interval_ms")  # a routine's trigger: they change together
+TRIGGER_FIELDS = ("trigger_kind", "cron", "interval_ms", "once_at")  # a routine's trigger: they change together
 
 
 class RoutineStatus(StrEnum):
@@ -97,6 +98,7 @@ class Source(StrEnum):
 
     BASELINE_CRON = "baseline-cron"
     BASELINE_INTERVAL = "baseline-interval"
+    BASELINE_ONCE = "baseline-once"
     HINT_INTERVAL = "hint-interval"
     HINT_ONESHOT = "hint-oneshot"
     HINT_FACTOR = "hint-factor"
@@ -114,6 +116,7 @@ BASELINE: Mapping[TriggerKind, Source | None] = MappingProxyType(
     {
         TriggerKind.CRON: Source.BASELINE_CRON,
         TriggerKind.INTERVAL: Source.BASELINE_INTERVAL,
+        TriggerKind.ONCE: Source.BASELINE_ONCE,
         TriggerKind.MANUAL: None,  # its slots come by hints only
     }
 )

@@ -81,7 +81,7 @@ def pause_shadowed(apps: Any, alias: str) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("routines", "0009_declared"),
+        ("routines", "0010_once"),
     ]
 
     operations = [

@@ -53,6 +53,7 @@ class Routine(models.Model):
         max_length=200, blank=True, default="", db_default="", help_text="5 fields, 6 with seconds first, or @hourly."
     )
     interval_ms = models.BigIntegerField(null=True, blank=True)
+    once_at = models.DateTimeField(null=True, blank=True)
     timezone = models.CharField(max_length=64, default="UTC", db_default="UTC")
     start_at = models.DateTimeField(null=True, blank=True)
     end_at = models.DateTimeField(null=True, blank=True)
@@ -153,9 +154,10 @@ class Routine(models.Model):
             is_word("concurrency_policy", ConcurrencyPolicy, "routine_concurrency_is_known"),
             is_word("catch_up_policy", CatchUpPolicy, "routine_catch_up_is_known"),
             models.CheckConstraint(
-                condition=Q(trigger_kind=TriggerKind.CRON.value, interval_ms__isnull=True) & ~Q(cron="")
-                | Q(trigger_kind=TriggerKind.INTERVAL.value, interval_ms__isnull=False, cron="")
-                | Q(trigger_kind=TriggerKind.MANUAL.value, interval_ms__isnull=True, cron=""),
+                condition=Q(trigger_kind=TriggerKind.CRON.value, interval_ms=None, once_at=None) & ~Q(cron="")
+                | Q(trigger_kind=TriggerKind.INTERVAL.value, interval_ms__isnull=False, once_at=None, cron="")
+                | Q(trigger_kind=TriggerKind.ONCE.value, interval_ms=None, once_at__isnull=False, cron="")
+                | Q(trigger_kind=TriggerKind.MANUAL.value, interval_ms=None, once_at=None, cron=""),
                 name="routine_has_what_its_trigger_needs",
             ),
             models.CheckConstraint(

@@ -27,6 +27,7 @@ _ROUTINE_FIELDS = (
     "trigger_kind",
     "cron",
     "interval_ms",
+    "once_at",
     "timezone",
     "start_at",
     "end_at",
@@ -79,6 +80,7 @@ class DueRow(NamedTuple):
     trigger_kind: str
     cron: str
     interval_ms: int | None
+    once_at: datetime | None
     timezone: str
     start_at: datetime | None
     end_at: datetime | None

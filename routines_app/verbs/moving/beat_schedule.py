@@ -23,6 +23,7 @@ from celery.beat import ScheduleEntry
 from celery.schedules import crontab, maybe_schedule
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.words import TRIGGER_FIELDS
 from routines_app.verbs.declarations import Found
 from routines_app.verbs.declare import check_declared
 from routines_app.verbs.moving.celery_options import left_out, option_fields
@@ -106,7 +107,7 @@ OF_THE_ENTRY = {
     "kwargs": "kwargs",
     "queue": "options",
     "options": "options",
-    **dict.fromkeys(("trigger_kind", "cron", "interval_ms", "every"), "schedule"),
+    **dict.fromkeys((*TRIGGER_FIELDS, "every", "at"), "schedule"),
 }
 
 
