@@ -22,6 +22,7 @@ from celery import Celery
 from celery.beat import ScheduleEntry
 from celery.schedules import crontab, maybe_schedule
 
+from routines_app.conf import get_settings
 from routines_app.core.errors import InvalidValue
 from routines_app.core.words import TRIGGER_FIELDS
 from routines_app.verbs.declarations import Found
@@ -61,6 +62,11 @@ def entries(app: Celery) -> Iterator[OldEntry | Problem]:
             yield _old_entry(app, str(name), _given(entry))
         except Exception as error:  # noqa: BLE001 - as above
             yield Problem(key=str(name), why=told(error))
+
+
+def imported_names(app: Celery) -> set[str]:
+    """What our beats make routines of by themselves, under these names."""
+    return {str(name) for name in _all_entries(app)} if get_settings().import_beat_schedule else set()
 
 
 def _old_entry(app: Celery, name: str, given: dict[str, Any]) -> OldEntry:

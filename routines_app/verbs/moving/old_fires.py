@@ -1,0 +1,109 @@
+"""When an old scheduler would send an entry, by its own computation.
+
+Its own schedule object is asked, with a clock that stands where we want it. That is what the beat of each of them does,
+but for the milliseconds by which it is late: an interval is then counted from when it was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, NamedTuple
+
+from celery.schedules import crontab
+
+from routines_app.verbs.moving.old_entries import OldEntry, OldScheduler
+
+MOST = 50  # fires that are compared
+
+
+class OldFires(NamedTuple):
+    """What is to come of an entry."""
+
+    overdue_since: datetime | None
+    """It is sent as soon as a beat looks, because it should have been sent then. None: it is not overdue."""
+    fires: tuple[datetime, ...]
+    """When it is sent after that, at most `MOST` of them."""
+
+    @property
+    def first(self) -> datetime | None:
+        return self.fires[0] if self.fires else None
+
+
+def old_fires(entry: OldEntry, now: datetime, most: int = MOST) -> OldFires:
+    """The fires of an entry that is enabled, from now on."""
+    overdue = _overdue_since(entry, now)
+    if overdue is not None and is_once(entry):
+        return OldFires(overdue, ())
+    return OldFires(overdue, tuple(islice(_fires(entry, now, overdue), 1 if is_once(entry) else most)))
+
+
+def is_once(entry: OldEntry) -> bool:
+    return entry.one_off or clocked_time(entry) is not None
+
+
+def clocked_time(entry: OldEntry) -> datetime | None:
+    """Of django-celery-beat's clocked schedules: the moment."""
+    found = getattr(entry.schedule, "clocked_time", None)
+    return found if isinstance(found, datetime) else None
+
+
+def next_fire(schedule: Any, after: datetime) -> datetime | None:
+    """What the schedule says when it was last sent at that moment; None: never again."""
+    remaining = _standing_at(schedule, after).remaining_estimate(after)
+    return None if remaining is None else after + remaining
+
+
+def _standing_at(schedule: Any, now: datetime) -> Any:
+    """A copy whose clock stands. Not by `copy`: schedules reduce themselves to what they pickle, without their app."""
+    copied = object.__new__(type(schedule))
+    copied.__dict__.update(schedule.__dict__)
+    copied.nowfun = lambda: now
+    return copied
+
+
+def _overdue_since(entry: OldEntry, now: datetime) -> datetime | None:
+    """Nobody sends it before its start, nor at its end or later."""
+    if (entry.start_at is not None and entry.start_at > now) or _is_over(entry, now):
+        return None
+    counted_from = entry.last_run_at or entry.counts_from
+    if counted_from is None:
+        return now if entry.scheduler == OldScheduler.REDBEAT else None
+    due = clocked_time(entry) or next_fire(entry.schedule, counted_from.astimezone(UTC))
+    if due is None or due > now:
+        return None
+    return due if entry.start_at is None else max(due, entry.start_at)
+
+
+def _fires(entry: OldEntry, now: datetime, overdue: datetime | None) -> Iterator[datetime]:
+    fire = _first_fire(entry, now, overdue)
+    while fire is not None and not _is_over(entry, fire):
+        yield fire
+        following = next_fire(entry.schedule, fire)
+        if following is not None and following <= fire:
+            return  # a schedule of somebody's own that stands still
+        fire = following
+
+
+def _first_fire(entry: OldEntry, now: datetime, overdue: datetime | None) -> datetime | None:
+    if (at := clocked_time(entry)) is not None:
+        return at.astimezone(UTC)
+    if overdue is not None:
+        return next_fire(entry.schedule, now)
+    counted_from = (entry.last_run_at or entry.counts_from or now).astimezone(UTC)
+    if entry.start_at is not None and entry.start_at > now:
+        return _first_from_start(entry, counted_from, entry.start_at.astimezone(UTC))
+    return next_fire(entry.schedule, counted_from)
+
+
+def _first_from_start(entry: OldEntry, counted_from: datetime, start_at: datetime) -> datetime | None:
+    """django-celery-beat looks again at the start: a crontab is due at its first time after it, others are overdue."""
+    if isinstance(entry.schedule, crontab):
+        return next_fire(entry.schedule, start_at)
+    due = next_fire(entry.schedule, counted_from)
+    return None if due is None else max(due, start_at)
+
+
+def _is_over(entry: OldEntry, at: datetime) -> bool:
+    return entry.ends_before is not None and at >= entry.ends_before
