@@ -113,6 +113,9 @@ from routines_app.verbs.rotations.values import Member, MembersAdded, Pick, Rota
 from routines_app.verbs.run_now import retry_run, run_now
 from routines_app.verbs.run_stalest import run_stalest
 from routines_app.verbs.second_opinion import Disagreement, disagreements, second_opinion
+from routines_app.verbs.shadow.report import ShadowedRoutine, ShadowReport, ShadowSlot, shadow_report
+from routines_app.verbs.shadow.switch_back import switch_back
+from routines_app.verbs.shadow.switch_over import SwitchOver, switch_over
 from routines_app.verbs.sync import Act, Step, differing, sync_declared
 from routines_app.verbs.upcoming import fires_per_hour
 from routines_app.verbs.update import update_routine
@@ -154,6 +157,9 @@ __all__ += ["Tally", "count_members", "next_tick_at", "standings"]
 # Exports: routines as files, and back.
 __all__ += ["LONGEST_EXPORT", "FieldChange", "FileFormat", "ImportAction", "ImportPlan", "PlannedEntry"]
 __all__ += ["export_routines", "import_routines", "plan_import", "read_export", "render_export"]
+# Moving over: beside an old scheduler, from it to us, and back.
+__all__ += ["ShadowReport", "ShadowSlot", "ShadowedRoutine", "SwitchOver"]
+__all__ += ["shadow_report", "switch_back", "switch_over"]
 # Looking: what will fire, what is held, whether the ledger balances.
 __all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", "lease_of", "plan", "slots_to_release"]
 __all__ += ["Difference", "LeaseDecision", "LeasePlan", "Verdict", "plan_leases"]

@@ -1,9 +1,9 @@
 """In the process of an old beat: what it sends for entries that were moved is written down.
 
 Celery's schedulers, django-celery-beat's and redbeat's all send an entry by `Scheduler.apply_async(entry, …)`. When
-such a beat starts in a project that has this app, that method of its scheduler is wrapped: it sends as before, and notes
-the entry, the message's id and this machine's time. A thread writes the notes, so the old beat never waits for our database
-and never sees its errors; while that is away the notes are kept.
+such a beat starts in a project that has this app, that method of its scheduler is wrapped: it sends as before, and
+notes the entry, the message's id and this machine's time. A thread writes the notes, so the old beat never waits for
+our database and never sees its errors; while that is away the notes are kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from django.db import Error, close_old_connections
 
 from routines_app.protocol.ledger.said import Said
 from routines_app.verbs.moving.old_entries import OldScheduler
-from routines_app.verbs.shadow.old_fires import READ_AT_ONCE, Fire, moved_keys, record_fires
+from routines_app.verbs.shadow.seen_fires import READ_AT_ONCE, Fire, moved_keys, record_fires
 
 logger = logging.getLogger(__name__)
 

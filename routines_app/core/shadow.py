@@ -1,8 +1,8 @@
 """Two schedulers side by side: which fire of the old one stands for which slot of ours.
 
 A fire never comes before its slot by the clock of the scheduler that fires it, so a cron's fire belongs to the last
-slot before it. The intervals of Celery's schedulers count from their last fire and slide a little with each, so theirs are
-paired with ours in their order, as long as they have not slid by nearly an interval: then one of ours has no fire.
+slot before it. The intervals of Celery's schedulers count from their last fire and slide a little with each, so theirs
+are paired with ours in their order, as long as they have not slid by nearly an interval: then one of ours has no fire.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from routines_app.core.governor import plan_next
 from routines_app.core.shadow import goes_on_from, stands_until
-from routines_app.core.triggers import IntervalTrigger
+from routines_app.core.triggers import IntervalTrigger, Trigger
 from routines_app.core.words import CatchUpPolicy, Reason, RunStatus
 from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
@@ -67,12 +67,20 @@ def take_over(
     if len(rows) > MOST_TAKEN_BACK:
         _, goes_on = rows.pop()
         after = goes_on
-    if last_fire is not None and isinstance(trigger, IntervalTrigger):
+    if last_fire is not None and _counts_from_fires(trigger, goes_on):
         state.grid_from = goes_on
     _plan_from(routine, state, goes_on)
     if state.next_slot is not None and state.next_slot > disabled_at - AROUND:
         leave_to_claim(routine, state, now, now, CatchUpPolicy.ALL)
     return TakenOver(after, [run_id for run_id, _ in rows])
+
+
+def _counts_from_fires(trigger: Trigger, last_fire: datetime) -> bool:
+    """Whether an interval has begun: before its start, that is what its slots are counted from."""
+    if not isinstance(trigger, IntervalTrigger):
+        return False
+    following = last_fire + timedelta(milliseconds=trigger.interval_ms)
+    return trigger.start_at is None or following >= trigger.start_at
 
 
 def _plan_from(routine: Routine, state: RoutineState, moment: datetime) -> None:

@@ -17,7 +17,7 @@ from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.planning import fault_of
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.moving.old_entries import OldScheduler
-from routines_app.verbs.shadow.old_fires import last_fires
+from routines_app.verbs.shadow.seen_fires import last_fires
 
 BATCH = 100
 UNDER_WAY = timedelta(seconds=60)  # a fire of a slot that is younger may not be written down yet
@@ -36,13 +36,21 @@ UNRECORDED = (
 def chosen(
     routines: RoutineRef | Iterable[RoutineRef] | None, scheduler: str | None, *, back: bool = False
 ) -> list[MovedEntry]:
-    """The old entries of these routines, of that scheduler, or of all that are in shadow; `back`: that are not."""
+    """The old entries of these routines, of that scheduler, or of all that are in shadow; `back`: that were switched
+    over, also those that a way back has left halfway."""
     if routines is not None:
-        refs = [routines] if isinstance(routines, Routine | int | str) else list(routines)
-        return _in_order(_named(ref, back=back) for ref in refs)
-    entries = _entries().filter(routine__shadow=not back)
-    entries = entries.filter(switched_at__isnull=False) if back else entries
+        return _in_order(_named(ref, back=back) for ref in _refs(routines))
+    entries = _entries().filter(switched_at__isnull=False) if back else _entries().filter(routine__shadow=True)
     return _in_order(entries if scheduler is None else entries.filter(scheduler=known_scheduler(scheduler)))
+
+
+def chosen_for_report(routines: RoutineRef | Iterable[RoutineRef] | None) -> list[MovedEntry]:
+    """Those in shadow, or these, in the order of their names."""
+    if routines is None:
+        entries: Iterable[MovedEntry] = _entries().filter(routine__shadow=True)
+    else:
+        entries = [_moved(find_routine(ref)) for ref in _refs(routines)]
+    return sorted(entries, key=lambda entry: entry.routine.name)
 
 
 def known_scheduler(scheduler: str) -> OldScheduler:
@@ -59,11 +67,22 @@ def _entries() -> QuerySet[MovedEntry]:
 
 def _named(ref: RoutineRef, *, back: bool) -> MovedEntry:
     routine = find_routine(ref)
+    entry = _moved(routine)
+    if back and entry.switched_at is None:
+        raise NotAllowed("routine", routine.name, "it was not switched over: its old entry fires it")
+    if not back and not routine.shadow:
+        raise NotAllowed("routine", routine.name, "it is not in shadow: it fires itself")
+    return entry
+
+
+def _refs(routines: RoutineRef | Iterable[RoutineRef]) -> list[RoutineRef]:
+    return [routines] if isinstance(routines, Routine | int | str) else list(routines)
+
+
+def _moved(routine: Routine) -> MovedEntry:
     entry = _entries().filter(routine=routine).first()
     if entry is None:
         raise NotAllowed("routine", routine.name, "it is archived, or was not moved from another scheduler")
-    if routine.shadow is back:
-        raise NotAllowed("routine", routine.name, "it is in shadow already" if back else "it is not in shadow")
     return entry
 
 

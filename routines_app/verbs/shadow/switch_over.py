@@ -37,8 +37,8 @@ from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.editing import REASON, actor_name
 from routines_app.verbs.held_rows import verb_transaction
 from routines_app.verbs.shadow.choosing import chosen, in_batches, why_not
-from routines_app.verbs.shadow.old_fires import last_fires, recorded_after, recorded_until
 from routines_app.verbs.shadow.old_side import side_of
+from routines_app.verbs.shadow.seen_fires import last_fires, recorded_after, recorded_until
 
 SETTLE_SECONDS = 5.0  # longer than a beat takes for what it is just sending
 LONGEST_SETTLE = 60.0  # an old beat that still sends disabled entries then has not taken notice
