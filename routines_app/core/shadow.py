@@ -2,7 +2,8 @@
 
 A fire never comes before its slot by the clock of the scheduler that fires it, so a cron's fire belongs to the last
 slot before it. The intervals of Celery's schedulers count from their last fire and slide a little with each, so theirs
-are paired with ours in their order, as long as they have not slid by nearly an interval: then one of ours has no fire.
+are paired with ours in their order. When they have slid by more than half an interval, a slot of ours has no fire: it
+has slid past, if the fires around it are an interval apart, and nobody has lost one.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ from routines_app.core.triggers import IntervalTrigger, Trigger
 
 EARLIEST = timedelta(milliseconds=500)  # a clock that was set back between the decision and the record
 LATEST = timedelta(minutes=10)  # behind a cron's slot; a schedule read in another timezone is later than that
-NEARLY = 0.9  # of an interval
+OF_AN_INTERVAL = 0.6  # more than half: fires halfway between two slots must not change sides all the time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """How far a fire may be from its slot. `until_next`: and it belongs to a later slot as soon as there is one."""
+    """How far a fire may be from its slot."""
 
     early: timedelta
     late: timedelta
-    until_next: bool
+    apart: timedelta | None
+    """Fires that are less than this apart have none missing between them. None: as soon as there is a later slot that a
+    fire may belong to, it does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,8 @@ class Compared:
 
     slot: datetime | None
     fired_at: datetime | None
+    slid: bool = False
+    """A slot without a fire, and none is missing."""
 
     @property
     def at(self) -> datetime:
@@ -52,8 +57,8 @@ def tolerance_of(trigger: Trigger) -> Tolerance:
     """What is one fire to a person who looks at both."""
     if isinstance(trigger, IntervalTrigger):
         interval = timedelta(milliseconds=trigger.interval_ms)
-        return Tolerance(early=interval / 2, late=interval * NEARLY, until_next=False)
-    return Tolerance(early=EARLIEST, late=LATEST, until_next=True)
+        return Tolerance(early=interval * OF_AN_INTERVAL, late=interval * OF_AN_INTERVAL, apart=interval * 1.5)
+    return Tolerance(early=EARLIEST, late=LATEST, apart=None)
 
 
 def compare(slots: Sequence[datetime], fires: Sequence[datetime], tolerance: Tolerance) -> Iterator[Compared]:
@@ -68,7 +73,8 @@ def compare(slots: Sequence[datetime], fires: Sequence[datetime], tolerance: Tol
             yield Compared(slot=slot, fired_at=fires[at])
             at += 1
         else:
-            yield Compared(slot=slot, fired_at=None)
+            around = fires[max(at - 1, 0) : at + 1]
+            yield Compared(slot=slot, fired_at=None, slid=_have_slid(around, tolerance))
     for fire in fires[at:]:
         yield Compared(slot=None, fired_at=fire)
 
@@ -76,7 +82,14 @@ def compare(slots: Sequence[datetime], fires: Sequence[datetime], tolerance: Tol
 def _belongs(fire: datetime, slot: datetime, following: datetime | None, tolerance: Tolerance) -> bool:
     if fire - slot > tolerance.late:
         return False
-    return not tolerance.until_next or following is None or fire < following - tolerance.early
+    return tolerance.apart is not None or following is None or fire < following - tolerance.early
+
+
+def _have_slid(around: Sequence[datetime], tolerance: Tolerance) -> bool:
+    """Whether there is a fire before and one after, and no room for another between them."""
+    if tolerance.apart is None or len(around) < 2:
+        return False
+    return around[1] - around[0] < tolerance.apart
 
 
 def goes_on_from(trigger: Trigger, last_fire: datetime, known_since: datetime) -> datetime:

@@ -68,6 +68,8 @@ class _Lines:
             if each.is_unrecorded:
                 self._command.say(UNRECORDED.format(each.routine, each.scheduler))
         told = f"{report.both} slots fired by both, {report.only_old} only by the old, {report.only_ours} only by ours"
+        if report.slid:
+            told += f", {report.slid} that intervals of the old have slid past"
         window = f"{len(report.routines)} routines, {shown(report.since)} to {shown(report.until)}"
         self._command.say(f"{told}: {window}.")
 
@@ -91,6 +93,7 @@ class _JsonLines:
                 "scheduler": each.scheduler,
                 "key": each.key,
                 "both": each.both,
+                "slid": each.slid,
                 "only_old": each.only_old,
                 "only_ours": each.only_ours,
                 "latest": None if each.latest is None else each.latest.total_seconds(),

@@ -39,13 +39,21 @@ class ShadowSlot:
     fired_at: datetime | None
     """By the old one's clock. None: only ours would have fired."""
     lateness: timedelta | None
+    slid: bool = False
+    """An interval of the old one has slid past this slot of ours: no fire of it is missing."""
 
     @property
     def who(self) -> str:
-        """`both`, `only old` or `only ours`."""
+        """`both`, `slid`, `only old` or `only ours`."""
         if self.slot is None:
             return "only old"
-        return "only ours" if self.fired_at is None else "both"
+        if self.fired_at is None:
+            return "slid" if self.slid else "only ours"
+        return "both"
+
+    @property
+    def differs(self) -> bool:
+        return self.who.startswith("only")
 
 
 @dataclass(kw_only=True)
@@ -56,6 +64,7 @@ class ShadowedRoutine:
     scheduler: str
     key: str
     both: int = 0
+    slid: int = 0
     only_old: int = 0
     only_ours: int = 0
     latest: timedelta | None = None
@@ -84,6 +93,10 @@ class ShadowReport:
     @property
     def both(self) -> int:
         return sum(each.both for each in self.routines)
+
+    @property
+    def slid(self) -> int:
+        return sum(each.slid for each in self.routines)
 
     @property
     def only_old(self) -> int:
@@ -119,7 +132,7 @@ def shadow_report(
         found.routines.append(counted)
         for slot in _compared(entry, max(since, entry.created_at), until):
             _count(counted, slot)
-            if slot.who != "both" and len(found.differences) < MOST_KEPT:
+            if slot.differs and len(found.differences) < MOST_KEPT:
                 found.differences.append(slot)
             if each is not None:
                 each(slot)
@@ -129,7 +142,8 @@ def shadow_report(
 def _count(counted: ShadowedRoutine, slot: ShadowSlot) -> None:
     if slot.lateness is None:
         counted.only_old += slot.slot is None
-        counted.only_ours += slot.slot is not None
+        counted.slid += slot.slid
+        counted.only_ours += slot.slot is not None and not slot.slid
         return
     counted.both += 1
     counted.latest = slot.lateness if counted.latest is None else max(counted.latest, slot.lateness)
@@ -146,7 +160,9 @@ def _compared(entry: MovedEntry, since: datetime, until: datetime) -> Iterator[S
 
 
 def _told(entry: MovedEntry, found: Compared) -> ShadowSlot:
-    return ShadowSlot(routine=entry.routine.name, slot=found.slot, fired_at=found.fired_at, lateness=found.lateness)
+    return ShadowSlot(
+        routine=entry.routine.name, slot=found.slot, fired_at=found.fired_at, lateness=found.lateness, slid=found.slid
+    )
 
 
 def _slots(entry: MovedEntry, since: datetime, until: datetime, tolerance: Tolerance) -> list[datetime]:
@@ -173,7 +189,7 @@ def _fires(entry: MovedEntry, since: datetime, until: datetime, tolerance: Toler
     fires = OldFire.objects.using(ledger_alias()).filter(
         scheduler=entry.scheduler,
         key=entry.key,
-        fired_at__gt=since - tolerance.early,
+        fired_at__gt=since - tolerance.late - tolerance.early,
         fired_at__lte=until + tolerance.late,
     )
     return _bounded(list(fires.order_by("fired_at").values_list("fired_at", flat=True)[: MOST_OF_ONE + 1]))
