@@ -87,6 +87,10 @@ from routines_app.verbs.hint import clear_hints, propose_factor, propose_interva
 from routines_app.verbs.lease_of import Lease, lease_of
 from routines_app.verbs.list_pools import list_pools, pool_counts
 from routines_app.verbs.list_runs import list_runs
+from routines_app.verbs.moving.comparing import Comparison, FireDifference
+from routines_app.verbs.moving.move import move_over, plan_move
+from routines_app.verbs.moving.move_values import Move, MoveAct, MovePlan
+from routines_app.verbs.moving.old_entries import OldScheduler
 from routines_app.verbs.pause import pause_routine, pause_until
 from routines_app.verbs.plan import PlannedFire, plan
 from routines_app.verbs.plan_leases import Difference, LeaseDecision, LeasePlan, Verdict, plan_leases
@@ -157,7 +161,8 @@ __all__ += ["Tally", "count_members", "next_tick_at", "standings"]
 # Exports: routines as files, and back.
 __all__ += ["LONGEST_EXPORT", "FieldChange", "FileFormat", "ImportAction", "ImportPlan", "PlannedEntry"]
 __all__ += ["export_routines", "import_routines", "plan_import", "read_export", "render_export"]
-# Moving over: beside an old scheduler, from it to us, and back.
+# Moving over from another scheduler: making routines, beside it, from it to us, and back.
+__all__ += ["Comparison", "FireDifference", "Move", "MoveAct", "MovePlan", "OldScheduler", "move_over", "plan_move"]
 __all__ += ["ShadowReport", "ShadowSlot", "ShadowedRoutine", "SwitchOver"]
 __all__ += ["shadow_report", "switch_back", "switch_over"]
 # Looking: what will fire, what is held, whether the ledger balances.

@@ -32,7 +32,7 @@ from routines_app.verbs.checking.known_tasks import doubt_about
 from routines_app.verbs.moving.celery_options import left_out, option_fields
 from routines_app.verbs.moving.celery_schedule import trigger_fields
 from routines_app.verbs.moving.old_entries import OldEntry
-from routines_app.verbs.moving.old_fires import OldFires, clocked_time, is_once, old_fires
+from routines_app.verbs.moving.old_fires import OldFires, clocked_time, is_due_at_once, is_once, old_fires
 
 DISABLED = "disabled in {}"
 GRID = "its slots are a grid that never drifts; {} counts each from when the one before was sent"
@@ -127,6 +127,8 @@ def _changes(entry: OldEntry) -> Iterator[str]:
         yield GRID.format(entry.scheduler)
     if isinstance(entry.schedule, crontab) and _says_both_days(entry.schedule):
         yield "a day has to match both its fields there: it is written in another way"
+    if isinstance(entry.schedule, crontab) and is_due_at_once(entry):
+        yield f"{entry.scheduler} knows no last run of it and would send it at once; here it waits for its time"
     if entry.ends_before is not None:
         yield STILL_RUN.format(f"{entry.ends_before:%Y-%m-%d %H:%M:%S %Z}")
     if doubt := doubt_about(entry.task):

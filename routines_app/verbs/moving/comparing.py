@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from celery.schedules import crontab, schedule
@@ -87,9 +88,10 @@ def _reason(entry: OldEntry, trigger: Trigger, old: datetime | None, ours: datet
     if at is not None and isinstance(trigger, CronTrigger) and (change := _change_near(trigger, at)) is not None:
         return _of_change(zone_of(trigger.timezone), change, old, ours)
     if isinstance(entry.schedule, schedule):
-        if entry.schedule.run_every % MILLISECOND:
+        interval: Any = entry.schedule  # whose stubs are incomplete
+        if interval.run_every % MILLISECOND:
             return "its interval is no whole number of milliseconds"
-        if entry.schedule.relative:
+        if interval.relative:
             return "Celery rounds a relative interval to its unit on the wall clock; ours is elapsed time"
     if type(entry.schedule).__module__.split(".")[0] not in ("celery", "django_celery_beat", "redbeat"):
         return f"its schedule is of a class of the project's own, {type(entry.schedule).__qualname__}"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from celery import Celery
 
 from routines_app.core.errors import NotFound
-from routines_app.core.triggers import Trigger, next_slot
+from routines_app.core.triggers import INSTANT, IntervalTrigger, Trigger, next_slot
 from routines_app.models import MovedEntry, Routine, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.planning import trigger_of
@@ -124,7 +124,7 @@ def _compared(
     if carried.paused:
         new.pause = Pause(reason=carried.paused, until=None)
     elif not wish.shadow:  # there the old scheduler sends what is overdue
-        new.owed = _owed(entry, carried.old, trigger, now)
+        new.owed = _owed(carried.old, trigger, now)
     return Drafted(move=move, new=new)
 
 
@@ -132,10 +132,12 @@ def _taken(there: There) -> str:
     return f"another routine has that name (id {there.id}); rename one of the two, or delete that routine"
 
 
-def _owed(entry: OldEntry, old: OldFires, trigger: Trigger, now: datetime) -> Owed | None:
-    """What is overdue there is accounted for here: from the last run on."""
+def _owed(old: OldFires, trigger: Trigger, now: datetime) -> Owed | None:
+    """What is overdue there is accounted for here, from the first moment at which it should have been sent."""
     if old.overdue_since is None:
         return None
-    after = entry.last_run_at or entry.counts_from
-    first = next_slot(trigger, old.overdue_since if after is None else after)
+    if isinstance(trigger, IntervalTrigger):
+        return Owed(after=None, first=trigger.anchor)
+    after = old.overdue_since - INSTANT
+    first = next_slot(trigger, after)
     return Owed(after=after, first=first) if first is not None and first <= now else None

@@ -11,8 +11,9 @@ from datetime import timedelta
 from typing import Any
 
 from celery import Celery
+from celery.exceptions import ImproperlyConfigured
+from celery.schedules import solar
 from django.apps import apps
-from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
 from routines_app.core.errors import NotAllowed
@@ -81,7 +82,14 @@ def _schedule(row: Any) -> Any:
     try:
         return row.schedule
     except ImproperlyConfigured:
-        return row.scheduler  # a solar event, and no library of astronomy here: the row says what it is
+        return _sun(row.solar)
+
+
+def _sun(row: Any) -> solar:
+    """Without the library of astronomy that Celery would ask: it cannot be carried, and says what it is."""
+    found = solar.__new__(solar)
+    found.event, found.lat, found.lon = row.event, row.latitude, row.longitude
+    return found
 
 
 def _options(row: Any) -> dict[str, Any]:

@@ -49,6 +49,11 @@ def clocked_time(entry: OldEntry) -> datetime | None:
     return found if isinstance(found, datetime) else None
 
 
+def is_due_at_once(entry: OldEntry) -> bool:
+    """redbeat sends an entry as soon as it looks when it knows no last run of it."""
+    return entry.scheduler == OldScheduler.REDBEAT and entry.enabled and entry.last_run_at is None
+
+
 def next_fire(schedule: Any, after: datetime) -> datetime | None:
     """What the schedule says when it was last sent at that moment; None: never again."""
     remaining = _standing_at(schedule, after).remaining_estimate(after)
@@ -64,13 +69,12 @@ def _standing_at(schedule: Any, now: datetime) -> Any:
 
 
 def _overdue_since(entry: OldEntry, now: datetime) -> datetime | None:
-    """Nobody sends it before its start, nor at its end or later."""
-    if (entry.start_at is not None and entry.start_at > now) or _is_over(entry, now):
+    """Nobody sends it before its start, nor at its end or later, nor while it is disabled."""
+    if not entry.enabled or (entry.start_at is not None and entry.start_at > now) or _is_over(entry, now):
         return None
-    counted_from = entry.last_run_at or entry.counts_from
-    if counted_from is None:
-        return now if entry.scheduler == OldScheduler.REDBEAT else None
-    due = clocked_time(entry) or next_fire(entry.schedule, counted_from.astimezone(UTC))
+    if is_due_at_once(entry):
+        return None if isinstance(entry.schedule, crontab) else now
+    due = clocked_time(entry) or next_fire(entry.schedule, _counted_from(entry, now))
     if due is None or due > now:
         return None
     return due if entry.start_at is None else max(due, entry.start_at)
@@ -91,17 +95,22 @@ def _first_fire(entry: OldEntry, now: datetime, overdue: datetime | None) -> dat
         return at.astimezone(UTC)
     if overdue is not None:
         return next_fire(entry.schedule, now)
-    counted_from = (entry.last_run_at or entry.counts_from or now).astimezone(UTC)
     if entry.start_at is not None and entry.start_at > now:
-        return _first_from_start(entry, counted_from, entry.start_at.astimezone(UTC))
-    return next_fire(entry.schedule, counted_from)
+        return _first_from_start(entry, entry.start_at.astimezone(UTC), now)
+    return next_fire(entry.schedule, _counted_from(entry, now))
 
 
-def _first_from_start(entry: OldEntry, counted_from: datetime, start_at: datetime) -> datetime | None:
+def _counted_from(entry: OldEntry, now: datetime) -> datetime:
+    """What is disabled counts from when it will be enabled again: now, for a comparison."""
+    found = (entry.last_run_at or entry.counts_from) if entry.enabled else None
+    return (found or now).astimezone(UTC)
+
+
+def _first_from_start(entry: OldEntry, start_at: datetime, now: datetime) -> datetime | None:
     """django-celery-beat looks again at the start: a crontab is due at its first time after it, others are overdue."""
     if isinstance(entry.schedule, crontab):
         return next_fire(entry.schedule, start_at)
-    due = next_fire(entry.schedule, counted_from)
+    due = next_fire(entry.schedule, _counted_from(entry, now)) if entry.last_run_at else start_at
     return None if due is None else max(due, start_at)
 
 
