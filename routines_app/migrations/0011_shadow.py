@@ -95,6 +95,10 @@ class Migration(migrations.Migration):
                 ),
                 ("key", models.CharField(help_text="The entry's name there.", max_length=255)),
                 (
+                    "disabled_at",
+                    models.DateTimeField(help_text="When a switch-over disabled the old entry.", null=True),
+                ),
+                (
                     "switched_at",
                     models.DateTimeField(
                         help_text="Since when the routine fires; NULL: the old entry does.", null=True

@@ -17,6 +17,7 @@ class MovedEntry(models.Model):
     routine = models.OneToOneField(Routine, on_delete=models.CASCADE, related_name="moved_entry")
     scheduler = models.CharField(max_length=32, help_text="django-celery-beat, celery-redbeat or beat_schedule.")
     key = models.CharField(max_length=255, help_text="The entry's name there.")
+    disabled_at = models.DateTimeField(null=True, help_text="When a switch-over disabled the old entry.")
     switched_at = models.DateTimeField(null=True, help_text="Since when the routine fires; NULL: the old entry does.")
     last_fired_at = models.DateTimeField(
         null=True, help_text="Its last fire, as it said itself before it was disabled."
