@@ -74,6 +74,7 @@ def test_the_preview_says_when_in_words_and_shows_the_one_fire(operator: Client)
     found = preview(operator, trigger_kind="ONCE", once_at=text_of(FAR))
     assert "Once, on 12 Mar 2100 at 03:00, Europe/Paris" in found["text"]
     assert found["text"].count("<tr>") == 2  # of the head, and of the fire
+    assert "<caption>Next fire</caption>" in found["text"]
     assert found["errors"] == {}
 
 
@@ -94,7 +95,9 @@ def test_pages_say_when_and_lists_are_filtered_by_it(operator: Client) -> None:
     service.create_routine("hourly", task=NOTE, every="1h")
     overview = reverse("admin:routines_routine_overview", args=[Routine.objects.get(name="new year").pk])
     words = "nce, on 12 Mar 2100 at 03:00, Europe/Paris"
-    assert words in operator.get(overview).content.decode()
+    page = operator.get(overview).content.decode()
+    assert words in page
+    assert "None within a year: at its one moment." in page
     listed = operator.get(reverse("admin:routines_routine_changelist"), {"trigger_kind__exact": "ONCE"})
     assert words in listed.content.decode()
     assert "at its one moment" in listed.content.decode()
