@@ -40,6 +40,7 @@ def _read(name: str) -> str:
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Links to those pages lead to them."""
     markdown = markdown.replace("](../README.md#install-in-your-project)", "](install.md)")
+    markdown = markdown.replace("](../README.md)", "](index.md)")
     return re.sub(rf"\]\(\.\./({'|'.join(OUTSIDE)})", r"](\1", markdown)
 
 

@@ -134,6 +134,7 @@ MEANINGS = {
     "kwargs": "Keyword arguments.",
     "trigger_kind": "Follows from `cron` or `every`; neither is MANUAL.",
     "interval_ms": "Every so often, counted from `start_at` or its creation.",
+    "once_at": "At one moment; `at=` stands for it.",
     "timezone": "In which its cron is read.",
     "start_at": "The first moment that may be a slot.",
     "end_at": "The last moment that may be one.",

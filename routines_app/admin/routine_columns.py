@@ -118,7 +118,7 @@ def policy_words(routine: Routine) -> list[str]:
 
 
 def schedule_of(routine: Routine) -> str:
-    return schedule_in_words(routine.trigger_kind, routine.cron, routine.interval_ms, routine.timezone)
+    return schedule_in_words(routine.trigger_kind, routine.cron, routine.interval_ms, routine.timezone, routine.once_at)
 
 
 def state_of(routine: Routine) -> RoutineState | None:

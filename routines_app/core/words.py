@@ -13,10 +13,11 @@ from types import MappingProxyType
 class TriggerKind(StrEnum):
     CRON = "CRON"
     INTERVAL = "INTERVAL"
+    ONCE = "ONCE"
     MANUAL = "MANUAL"
 
 
-TRIGGER_FIELDS = ("trigger_kind", "cron", "interval_ms")  # a routine's trigger: they change together
+TRIGGER_FIELDS = ("trigger_kind", "cron", "interval_ms", "once_at")  # a routine's trigger: they change together
 
 
 class RoutineStatus(StrEnum):
@@ -123,6 +124,8 @@ class Source(StrEnum):
     """The routine's own cron."""
     BASELINE_INTERVAL = "baseline-interval"
     """The routine's own interval, longer while it fails."""
+    BASELINE_ONCE = "baseline-once"
+    """The routine's own moment."""
     HINT_INTERVAL = "hint-interval"
     """A hint about the interval."""
     HINT_ONESHOT = "hint-oneshot"
@@ -151,6 +154,7 @@ BASELINE: Mapping[TriggerKind, Source | None] = MappingProxyType(
     {
         TriggerKind.CRON: Source.BASELINE_CRON,
         TriggerKind.INTERVAL: Source.BASELINE_INTERVAL,
+        TriggerKind.ONCE: Source.BASELINE_ONCE,
         TriggerKind.MANUAL: None,  # its slots come by hints only
     }
 )
@@ -213,6 +217,8 @@ class Reason(StrEnum):
     """A rotation's tick that found nobody owed."""
     FULL = "full"
     """A rotation's tick that found as many members in flight as there may be."""
+    SHADOW = "shadow"
+    """Its routine is in shadow: the old scheduler fires it."""
     # cancelled
     REPLACED = "replaced"
     """A newer run of its routine has taken its place (REPLACE)."""

@@ -18,6 +18,7 @@ OWN = {
     "docs/adaptive.md": "tests/integration/test_adaptive_page.py",
     "docs/export.md": "tests/integration/test_export_page.py",
     "docs/idempotency.md": "tests/integration/test_project_pages.py",
+    "docs/moving-over.md": "tests/integration/test_moving_over_page.py",
     "docs/production.md": "tests/integration/test_production_page.py",
     "docs/retries.md": "tests/integration/test_project_pages.py",
     "docs/rotations.md": "tests/integration/test_rotations_page.py",

@@ -21,7 +21,7 @@ def is_done_elsewhere(block: Any) -> bool:
     return block.section == INSTALL or IN_A_BODY in block.text or (block.section, block.language) == ("Concepts", "")
 
 
-@pytest.mark.usefixtures("transactional_db", "redis_url", "time")
+@pytest.mark.usefixtures("django_celery_beat", "transactional_db", "redis_url", "time")
 def test_its_blocks_can_be_run(code: Code, monkeypatch: pytest.MonkeyPatch) -> None:
     registered = app_or_default().tasks
     before = set(registered)
