@@ -41,7 +41,7 @@ class OldScheduler:
 
     name: str
 
-    def add(self, name: str, **values: Any) -> None:
+    def add(self, name: str, *, last_run_at: datetime | None = None, enabled: bool = True) -> None:
         raise NotImplementedError
 
     def is_enabled(self, name: str) -> bool:
@@ -57,8 +57,9 @@ class Rows(OldScheduler):
     def __init__(self, add: AddEntry) -> None:
         self._add = add
 
-    def add(self, name: str, **values: Any) -> None:
-        self._add(name, interval={"every": 10, "period": "seconds"}, **values)
+    def add(self, name: str, *, last_run_at: datetime | None = None, enabled: bool = True) -> None:
+        every = {"every": 10, "period": "seconds"}
+        self._add(name, interval=every, last_run_at=last_run_at, enabled=enabled)
 
     def is_enabled(self, name: str) -> bool:
         return bool(self._row(name).enabled)
@@ -68,7 +69,7 @@ class Rows(OldScheduler):
         return moment
 
     def _row(self, name: str) -> Any:
-        return apps.get_model("django_celery_beat", "PeriodicTask")._default_manager.get(name=name)
+        return apps.get_app_config("django_celery_beat").get_model("PeriodicTask")._default_manager.get(name=name)
 
 
 class Keys(OldScheduler):
