@@ -14,7 +14,16 @@ class RoutinesConfig(AppConfig):
 
     def ready(self) -> None:
         import routines_app.beat.checks  # noqa: F401 - importing them registers them
-        from routines_app import checks, cron_checks, declared_checks, log_format, migrated, receivers, tasks  # noqa: F401
+        from routines_app import (  # noqa: F401
+            checks,
+            cron_checks,
+            declared_checks,
+            log_format,
+            migrated,
+            moving_checks,
+            receivers,
+            tasks,
+        )
         from routines_app.beat import old_beat
         from routines_app.core import errors
         from routines_app.masks import brief

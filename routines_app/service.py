@@ -88,6 +88,7 @@ from routines_app.verbs.lease_of import Lease, lease_of
 from routines_app.verbs.list_pools import list_pools, pool_counts
 from routines_app.verbs.list_runs import list_runs
 from routines_app.verbs.moving.comparing import Comparison, FireDifference
+from routines_app.verbs.moving.fired_twice import fired_twice
 from routines_app.verbs.moving.move import move_over, plan_move
 from routines_app.verbs.moving.move_values import Move, MoveAct, MovePlan
 from routines_app.verbs.moving.old_entries import OldScheduler
@@ -162,7 +163,8 @@ __all__ += ["Tally", "count_members", "next_tick_at", "standings"]
 __all__ += ["LONGEST_EXPORT", "FieldChange", "FileFormat", "ImportAction", "ImportPlan", "PlannedEntry"]
 __all__ += ["export_routines", "import_routines", "plan_import", "read_export", "render_export"]
 # Moving over from another scheduler: making routines, beside it, from it to us, and back.
-__all__ += ["Comparison", "FireDifference", "Move", "MoveAct", "MovePlan", "OldScheduler", "move_over", "plan_move"]
+__all__ += ["Comparison", "FireDifference", "Move", "MoveAct", "MovePlan", "OldScheduler"]
+__all__ += ["fired_twice", "move_over", "plan_move"]
 __all__ += ["ShadowReport", "ShadowSlot", "ShadowedRoutine", "SwitchOver"]
 __all__ += ["shadow_report", "switch_back", "switch_over"]
 # Looking: what will fire, what is held, whether the ledger balances.

@@ -11,10 +11,17 @@ from routines_app import service
 from routines_app.management.subcommand import shown
 from routines_app.service import MoveAct
 
-# What of a new routine is worth a line: all that is not the same for each of them.
-TOLD = ("task", "args", "kwargs", "cron", "interval_ms", "once_at", "timezone", "start_at", "end_at")
-TOLD += ("queue", "options", "expires_ms", "timeout_ms", "catch_up_window_ms")
-EMPTY = (None, "", [], {}, 0)
+# What of a new routine is worth a line, as `create_routine` calls it: all that is not the same for each of them.
+TOLD = {
+    **{name: name for name in ("task", "args", "kwargs", "cron")},
+    "interval_ms": "every",
+    "once_at": "at",
+    "timezone": "timezone",
+    "start_at": "start_at",
+    "end_at": "end_at",
+    **{name: name for name in ("queue", "options", "expires_ms", "timeout_ms", "catch_up_window_ms")},
+}
+EMPTY: tuple[object, ...] = (None, "", [], {}, 0)
 DONE = {
     MoveAct.CREATE: "created",
     MoveAct.THERE: "already there",
@@ -56,9 +63,10 @@ def as_facts(plan: service.MovePlan, *, is_dry: bool) -> dict[str, Any]:
 
 def _lines(move: service.Move) -> Iterator[str]:
     yield f"{move.act}  {_printable(move.key)}{f': {_printable(move.why)}' if move.why else ''}"
-    for name in TOLD:
-        if move.fields.get(name) not in EMPTY:
-            yield f"    {name}: {_value(move.fields[name])}"
+    for name, called in TOLD.items():
+        value = move.fields.get(name)
+        if value not in EMPTY and (name != "timezone" or move.fields.get("cron")):
+            yield f"    {called}: {_value(name, value)}"
     if move.paused:
         yield f"    paused: {move.paused}"
     if move.overdue_since is not None:
@@ -74,7 +82,8 @@ def _lines(move: service.Move) -> Iterator[str]:
 def _compared(found: service.Comparison) -> Iterator[str]:
     if not found.differences:
         if found.compared:
-            yield f"    fires: the next {found.compared} are the same, from {shown(found.first)} on"
+            which = f"the next {found.compared} are the same, from" if found.compared > 1 else "the same one, at"
+            yield f"    fires: {which} {shown(found.first)}"
         return
     yield f"    fires: of the next {found.compared} these differ:"
     rows = [("OLD", "OURS", "REASON"), *((_at(row.old), _at(row.ours), row.reason) for row in found.differences)]
@@ -91,7 +100,9 @@ def _at(moment: datetime | None) -> str:
     )
 
 
-def _value(value: Any) -> str:
+def _value(name: str, value: Any) -> str:
+    if name.endswith("_ms"):
+        return service.format_duration(value)
     return _printable(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

@@ -14,8 +14,7 @@ from django.db import connection
 from django.test import modify_settings
 from pytest_django.plugin import DjangoDbBlocker
 
-from tests.integration.conftest import NOTE
-
+NOTE = "tests.acceptance.tasks.note"
 MODELS = ("SolarSchedule", "IntervalSchedule", "ClockedSchedule", "CrontabSchedule", "PeriodicTasks", "PeriodicTask")
 
 AddEntry = Callable[..., Any]
@@ -25,7 +24,7 @@ AddEntry = Callable[..., Any]
 def django_celery_beat(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """It is installed, with its tables, while the tests of a module last. No other test sees it."""
     with modify_settings(INSTALLED_APPS={"append": "django_celery_beat"}), django_db_blocker.unblock():
-        models = [apps.get_model("django_celery_beat", name) for name in MODELS]
+        models = [apps.get_app_config("django_celery_beat").get_model(name) for name in MODELS]
         with connection.schema_editor() as editor:
             for model in models:
                 editor.create_model(model)
@@ -43,7 +42,7 @@ def add_entry(django_celery_beat: None, db: None) -> AddEntry:
     def add(
         name: str, *, last_run_at: datetime | None = None, date_changed: datetime | None = None, **values: Any
     ) -> Any:
-        model = apps.get_model("django_celery_beat", "PeriodicTask")
+        model: Any = apps.get_app_config("django_celery_beat").get_model("PeriodicTask")
         for field in ("crontab", "interval", "clocked", "solar"):
             if field in values:
                 values[field] = model._meta.get_field(field).related_model._default_manager.create(**values[field])
@@ -75,6 +74,7 @@ def redbeat_app(redis_url: str) -> Iterator[Celery]:
 def beat_schedule() -> Iterator[dict[str, Any]]:
     """The static schedule of the tests' app, to put entries into."""
     app: Any = app_or_default()
-    app.conf.beat_schedule = entries = {}
+    entries: dict[str, Any] = {}
+    app.conf.beat_schedule = entries
     yield entries
     app.conf.beat_schedule = {}

@@ -100,12 +100,12 @@ def _why_over(entry: OldEntry, now: datetime) -> str | None:
 
 
 def _refuse_headers_exchange(options: Mapping[str, Any], app: Celery) -> None:
-    exchange = options.get("exchange")
-    declared = {queue.exchange.name: queue.exchange for queue in app.amqp.queues.values() if queue.exchange}
-    found = exchange if isinstance(exchange, Exchange) else declared.get(exchange)
-    if found is not None and found.type == "headers":
-        expected = "give an exchange of another type, or a queue: what is bound to one of type headers is not known"
-        raise InvalidValue("exchange", found.name, expected)
+    """Which queue it leads to is decided by what a message says there, and not by its routing key."""
+    given = options.get("exchange")
+    named = [given] if isinstance(given, Exchange) else [queue.exchange for queue in app.amqp.queues.values()]
+    for exchange in named:
+        if exchange.type == "headers" and given in (exchange, exchange.name):
+            raise InvalidValue("exchange", exchange.name, "it is of type headers: give one of another type, or a queue")
 
 
 def _schedule_fields(entry: OldEntry, old: OldFires, now: datetime, app: Celery) -> dict[str, Any]:
@@ -135,5 +135,5 @@ def _changes(entry: OldEntry) -> Iterator[str]:
         yield f"task: {doubt}"
 
 
-def _says_both_days(when: crontab) -> bool:
+def _says_both_days(when: Any) -> bool:
     return len(when.day_of_month) < 31 and len(when.day_of_week) < 7

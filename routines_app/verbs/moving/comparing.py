@@ -112,7 +112,7 @@ def _change_near(trigger: CronTrigger, at: datetime) -> datetime | None:
 def _of_change(zone: ZoneInfo, change: datetime, old: datetime | None, ours: datetime | None) -> str:
     when = f"clocks in {zone.key} change at {change.astimezone(zone):%Y-%m-%d %H:%M %Z}"
     if offset_at(change, zone) > offset_at(change - SECOND, zone):
-        return f"{when}: a time in the gap fires as soon as it is over; Celery adds the hour to it"
+        return f"{when}: ours fires as soon as the gap is over, Celery an hour after the time that it swallows"
     if old is None:
         return (
             f"{when}: what begins with a star is elapsed time, also through the repeated hour, which Celery leaves out"

@@ -53,7 +53,7 @@ def chosen(read: Read, only: Collection[str]) -> Read:
     """Those that are asked for; each name has to be one of theirs."""
     if not only:
         return read
-    there = {each.key for each in (*read.entries, *read.problems)}
+    there = {entry.key for entry in read.entries} | {problem.key for problem in read.problems}
     for name in only:
         if name not in there:
             raise NotFound("only", name, "it has no entry of that name")

@@ -88,7 +88,7 @@ def _schedule(row: Any) -> Any:
 def _sun(row: Any) -> solar:
     """Without the library of astronomy that Celery would ask: it cannot be carried, and says what it is."""
     found = solar.__new__(solar)
-    found.event, found.lat, found.lon = row.event, row.latitude, row.longitude
+    vars(found).update(event=row.event, lat=row.latitude, lon=row.longitude)
     return found
 
 

@@ -17,9 +17,8 @@ from routines_app.core.errors import InvalidValue, NotAllowed
 from routines_app.models import MovedEntry
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
-from routines_app.verbs.checking.known_tasks import registered_tasks
 from routines_app.verbs.exports.creating import create_all
-from routines_app.verbs.exports.drafts import Draft
+from routines_app.verbs.exports.drafts import Draft, New
 from routines_app.verbs.exports.plan_values import ImportPlan
 from routines_app.verbs.held_rows import verb_transaction
 from routines_app.verbs.moving.drafting import Drafted, Wish, chosen, draft_moves
@@ -66,11 +65,11 @@ def move_over(
     read = chosen(read_entries(wish.scheduler), wish.only)
     if wish.scheduler is OldScheduler.BEAT_SCHEDULE:
         return plan_imported(read, wish, clock.now())
-    registered_tasks()  # imports task modules the first time: not inside the transaction
+    now = clock.now()
+    drafted = _drafted(read, wish, now)
+    # Comparing takes milliseconds for each: not while SQLite's only writer. A name that is taken meanwhile refuses all.
     with verb_transaction("source", wish.scheduler):
-        now = clock.now()
-        drafted = _drafted(read, wish, now)
-        _write([each for each in drafted if each.new is not None], wish, now, by, Progress(progress))
+        _write([each.new for each in drafted if each.new is not None], wish, now, by, Progress(progress))
     return _plan(drafted, wish)
 
 
@@ -98,12 +97,12 @@ def _told(drafted: Drafted) -> Move:
     return drafted.move if made is None else replace(drafted.move, routine_id=made)
 
 
-def _write(drafted: Sequence[Drafted], wish: Wish, now: datetime, by: By, told: Progress) -> None:
-    new = [each.new for each in drafted if each.new is not None]
+def _write(new: Sequence[New], wish: Wish, now: datetime, by: By, told: Progress) -> None:
+    """As of the draft's moment: a slot that has come since is due, and not passed over."""
     if not new:
         return
     depths = {each.routine.name: 0 for each in new}
-    create_all(Draft(plan=ImportPlan(entries=()), new=new, depths=depths), now, by, told)
+    create_all(Draft(plan=ImportPlan(entries=()), new=list(new), depths=depths), now, by, told)
     moved = [
         MovedEntry(
             routine=each.routine,

@@ -63,8 +63,7 @@ def next_fire(schedule: Any, after: datetime) -> datetime | None:
 def _standing_at(schedule: Any, now: datetime) -> Any:
     """A copy whose clock stands. Not by `copy`: schedules reduce themselves to what they pickle, without their app."""
     copied = object.__new__(type(schedule))
-    copied.__dict__.update(schedule.__dict__)
-    copied.nowfun = lambda: now
+    vars(copied).update(vars(schedule), nowfun=lambda: now)
     return copied
 
 

@@ -11,6 +11,7 @@ from celery import Celery
 from celery.schedules import crontab, schedule
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from kombu import Exchange, Queue
 from redbeat import RedBeatSchedulerEntry
 from redbeat.schedules import rrule
 
@@ -224,6 +225,20 @@ def test_what_cannot_be_a_routine_stays_where_it_is(values: dict[str, Any], why:
     assert [routine.name for routine in Routine.objects.all()] == ["fine"]
 
 
+def test_an_exchange_of_type_headers_cannot_be_carried(redbeat_app: Celery) -> None:
+    """Neither by its name, where a queue of the app is bound to it, nor as it is."""
+    queues = redbeat_app.amqp.queues
+    queues.add(Queue("by-headers", Exchange("sorting", type="headers")))
+    try:
+        RedBeatSchedulerEntry("report", NOTE, schedule(90), options={"exchange": "sorting"}, app=redbeat_app).save()
+        RedBeatSchedulerEntry("other", NOTE, schedule(90), options={"exchange": "another"}, app=redbeat_app).save()
+        other, report = service.plan_move(REDBEAT).moves
+    finally:
+        del queues["by-headers"]
+    assert "it is of type headers: give one of another type, or a queue" in report.why
+    assert "headers" not in other.why
+
+
 def test_the_first_monday_is_said_in_another_way(add_entry: AddEntry) -> None:
     """Celery wants both of its day fields to match; what that means can be said here, and fires the same."""
     add_entry("report", crontab=AT_NINE | {"day_of_month": "1-7", "day_of_week": "mon"}, last_run_at=MONDAY)
@@ -248,7 +263,9 @@ def test_fires_that_differ_are_refused_until_they_are_accepted(add_entry: AddEnt
         datetime(2026, 3, 29, 3, 30, tzinfo=BERLIN),
         datetime(2026, 3, 29, 3, 0, tzinfo=BERLIN),
     )
-    assert difference.reason.startswith("clocks in Europe/Berlin change at 2026-03-29 03:00 CEST: a time in the gap")
+    assert difference.reason.startswith(
+        "clocks in Europe/Berlin change at 2026-03-29 03:00 CEST: ours fires as soon as"
+    )
 
     move, routine = moved("report", accept_differences=True)
     assert move.act is MoveAct.CREATE
