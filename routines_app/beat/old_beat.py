@@ -18,8 +18,9 @@ from typing import Any
 from uuid import uuid4
 
 from celery.signals import beat_init
-from django.db import Error, close_old_connections
+from django.db import Error, close_old_connections, connections
 
+from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.said import Said
 from routines_app.verbs.moving.old_entries import OldScheduler
 from routines_app.verbs.shadow.seen_fires import READ_AT_ONCE, Fire, moved_keys, record_fires
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 KNOWN_SECONDS = 5.0  # how long it is remembered whether an entry was moved
 AGAIN_SECONDS = 2.0  # after the database did not take them
 MOST_KEPT = 100_000  # notes, while the database is away
+IDLE_SECONDS = 60.0  # without a fire, before the thread ends
 LEAVE_SECONDS = 2.0  # for what is left to write, when the beat ends
 
 _PACKAGES = {"django_celery_beat": OldScheduler.DJANGO_CELERY_BEAT, "redbeat": OldScheduler.REDBEAT}
@@ -73,7 +75,6 @@ class Recorder:
         self._known: dict[str, tuple[bool, float]] = {}
         self._said = Said(logger)
         self._thread: threading.Thread | None = None
-        self._leaving = threading.Event()
         self._written = threading.Condition()
         self._unwritten = 0
 
@@ -84,7 +85,7 @@ class Recorder:
             with self._written:
                 self._notes.put_nowait(Fire(key, task_id, fired_at))
                 self._unwritten += 1
-            self._start()
+                self._start()
         except queue.Full:
             self._said.warn("full", f"more than {MOST_KEPT} fires could not be recorded: later ones are not noted")
         except Exception:
@@ -94,7 +95,6 @@ class Recorder:
         """Give what is left a moment."""
         with self._written:
             self._written.wait_for(lambda: not self._unwritten, LEAVE_SECONDS)
-        self._leaving.set()
 
     def _start(self) -> None:
         if self._thread is None or not self._thread.is_alive():  # not alive: forked since
@@ -102,17 +102,25 @@ class Recorder:
             self._thread.start()
 
     def _write(self) -> None:
-        while not self._leaving.is_set():
-            batch = self._next_batch()
-            while batch and not self._is_written(batch):
-                if self._leaving.wait(AGAIN_SECONDS):
-                    return
+        while batch := self._next_batch():
+            while not self._is_written(batch):
+                time.sleep(AGAIN_SECONDS)
             with self._written:
                 self._unwritten -= len(batch)
                 self._written.notify_all()
 
     def _next_batch(self) -> list[Fire]:
-        batch = [self._notes.get()]
+        """Empty: there has been none for a while, so the thread ends, and its connection with it."""
+        batch: list[Fire] = []
+        while not batch:
+            try:
+                batch = [self._notes.get(timeout=IDLE_SECONDS)]
+            except queue.Empty:
+                connections[ledger_alias()].close()
+                with self._written:  # whoever notes one after this starts another thread
+                    if self._notes.empty():
+                        self._thread = None
+                        return []
         while len(batch) < READ_AT_ONCE and not self._notes.empty():
             batch.append(self._notes.get_nowait())
         return batch

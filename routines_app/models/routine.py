@@ -212,6 +212,12 @@ class Routine(models.Model):
         return self.declared_in != DECLARED_IN_DATABASE
 
     @property
+    def fired_by(self) -> str:
+        """Who fires it while it is in shadow."""
+        entry = getattr(self, "moved_entry", None)
+        return "its old scheduler" if entry is None else entry.scheduler
+
+    @property
     def declared_by(self) -> str:
         """Where it is declared, in words."""
         if self.declared_in == f"{DECLARED_IN_CODE}{DEFAULT_SCOPE}":

@@ -14,7 +14,7 @@ from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.errors import NotAllowed
 from routines_app.core.transitions import can_change
 from routines_app.core.words import RoutineStatus
-from routines_app.models import ChangeKind, MovedEntry, Routine, RoutineState
+from routines_app.models import ChangeKind, Routine, RoutineState
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.ledger.locks import lock_or_make_state
@@ -97,15 +97,7 @@ def refuse_archived(routine: Routine, why: str) -> None:
 def refuse_shadowed(routine: Routine) -> None:
     """A run of ours beside the old scheduler's would be one too many."""
     if routine.shadow:
-        raise NotAllowed(
-            "shadow", routine.name, f"in shadow: {fired_by(routine)} still fires it; use switch_over first"
-        )
-
-
-def fired_by(routine: Routine) -> str:
-    """Which old scheduler fires a routine in shadow, in words."""
-    entry = MovedEntry.objects.using(ledger_alias()).filter(routine=routine).first()
-    return "its old scheduler" if entry is None else entry.scheduler
+        raise NotAllowed("shadow", routine.name, f"in shadow: {routine.fired_by} still fires it; use switch_over first")
 
 
 def follow(theirs: Model, ours: Model) -> None:

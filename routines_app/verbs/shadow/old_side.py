@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from celery.app import app_or_default
 from django.apps import apps
 from django.db import router, transaction
+from redis.exceptions import RedisError
 
 from routines_app.core.errors import NotAllowed
 from routines_app.verbs.moving.old_entries import OldScheduler
@@ -117,8 +118,10 @@ def _enabled_keys(names: Collection[str]) -> set[str]:
 
 
 def _entries(names: Collection[str]) -> dict[str, Any]:
-    from redbeat.schedulers import RedBeatSchedulerEntry, ensure_conf
-
+    try:
+        from redbeat.schedulers import RedBeatSchedulerEntry, ensure_conf
+    except ImportError as error:
+        raise NotAllowed("scheduler", OldScheduler.REDBEAT, f"install celery-redbeat here: {error}") from error
     app = app_or_default()
     ensure_conf(app)
     found = {}
@@ -127,6 +130,9 @@ def _entries(names: Collection[str]) -> dict[str, Any]:
             found[name] = RedBeatSchedulerEntry.from_key(RedBeatSchedulerEntry.generate_key(app, name), app=app)
         except KeyError:
             continue  # gone
+        except RedisError as error:
+            expected = f"its Redis cannot be asked: {type(error).__name__}: {error}"
+            raise NotAllowed("scheduler", OldScheduler.REDBEAT, expected) from error
     return found
 
 

@@ -15,7 +15,16 @@ from django.db.migrations.executor import MigrationExecutor
 from routines_app import service
 from routines_app.core.rotation import TICK_TASK
 from routines_app.core.triggers import CronTrigger, next_slot
-from routines_app.models import Pool, Rotation, RotationSample, Routine, RoutineRun, RoutineState, ScheduleChange
+from routines_app.models import (
+    MovedEntry,
+    Pool,
+    Rotation,
+    RotationSample,
+    Routine,
+    RoutineRun,
+    RoutineState,
+    ScheduleChange,
+)
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.plan.planning import is_edited_outside
@@ -23,6 +32,7 @@ from routines_app.verbs.declare import declare_routine
 
 RELEASED = ("routines", "0005_own_limits")
 BEFORE_ROTATIONS = ("routines", "0007_hints")
+BEFORE_SHADOW = ("routines", "0010_once")
 BEFORE_ONCE = ("routines", "0009_declared")
 BEFORE_DECLARED = ("routines", "0008_rotations")
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -221,3 +231,22 @@ def test_a_refused_word_of_a_run_leaves_rotations_where_they_are() -> None:
         assert Rotation.objects.values_list("routine__name", flat=True).get() == "feeds"
         assert Routine.objects.values_list("rotation_id", flat=True).get(name="feed") is not None
     migrated_back(BEFORE_ROTATIONS)
+
+
+@pytest.mark.usefixtures("forward_again")
+def test_a_routine_in_shadow_is_paused() -> None:
+    """An older release would fire it beside its old scheduler. The history says why, and others go on."""
+    for name in ("shadowed", "own"):
+        service.create_routine(name, task="celery.accumulate", every="1m")
+    shadowed = Routine.objects.get(name="shadowed")
+    Routine.objects.filter(pk=shadowed.pk).update(shadow=True)
+    MovedEntry.objects.create(routine=shadowed, scheduler="celery-redbeat", key="shadowed")
+    run_of(shadowed, "s:1:1:1", status="SKIPPED", reason="shadow", started_at=None)
+    older = migrated_back(BEFORE_SHADOW)
+    routines = older.get_model("routines", "Routine").objects
+    assert set(routines.values_list("name", "status")) == {("shadowed", "PAUSED"), ("own", "ACTIVE")}
+    states = older.get_model("routines", "RoutineState").objects
+    assert states.filter(next_run_at=None).values_list("routine__name", "next_source").get() == ("shadowed", "paused")
+    assert older.get_model("routines", "RoutineRun").objects.get().reason == "superseded"
+    changes = older.get_model("routines", "ScheduleChange").objects.filter(routine_id=shadowed.pk).order_by("id")
+    assert list(changes.values_list("kind", flat=True)) == ["created", "paused"]
