@@ -9,13 +9,15 @@ SEED ?= 1
 SECONDS_TO_RUN ?=
 QUICK ?=
 
-.PHONY: help demo test matrix check bench chaos clean
+.PHONY: help demo test matrix check docs reference bench chaos clean
 
 help:
 	@echo "make demo  [SECONDS_TO_RUN=45]   web, worker, beat and admin with embedded Redis and SQLite"
 	@echo "make test                        the whole test suite with embedded PostgreSQL and Redis"
 	@echo "make matrix                      unit and integration tests on each Python that is installed and each Django"
 	@echo "make check                       format, lint, types, layers, dead code, security, migrations, system checks"
+	@echo "make docs                        the documentation as pages, in site/; warnings are errors"
+	@echo "make reference                   write the pages of docs/ that are made of code"
 	@echo "make bench [QUICK=1]             compare with the peers; QUICK takes under a minute"
 	@echo "make chaos [MINUTES=10 SEED=1]   random faults, judged by the ledger"
 	@echo "make clean                       remove the virtual environment and everything generated"
@@ -55,7 +57,16 @@ check: $(VENV)/dev.stamp
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive routines_app project .ci manage.py
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check
+	PYTHONPATH=.ci $(BIN)/python -m reference --check
 	$(BIN)/python .ci/audit.py
+
+reference: $(VENV)/dev.stamp
+	PYTHONPATH=.ci $(BIN)/python -m reference
+
+# Not --quiet: what is not logged is not counted, and --strict would pass everything. The variable is for a notice of the theme.
+docs: reference
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html; with the search: $(BIN)/python -m http.server --directory site"
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks $(if $(QUICK),--quick)
@@ -65,5 +76,5 @@ chaos: $(VENV)/dev.stamp
 
 clean:
 	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage* htmlcov
-	rm -rf .matrix dist build test-results project.sqlite3* .secret_key
+	rm -rf .matrix dist build site test-results project.sqlite3* .secret_key
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

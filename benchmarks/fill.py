@@ -8,7 +8,7 @@ from typing import Any
 
 import redis
 from celery.schedules import schedule
-from redbeat.decoder import RedBeatJSONEncoder  # type: ignore[import-untyped]
+from redbeat.decoder import RedBeatJSONEncoder
 
 from benchmarks.deployment import Deployment
 from benchmarks.tasks import EMPTY

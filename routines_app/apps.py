@@ -14,7 +14,17 @@ class RoutinesConfig(AppConfig):
 
     def ready(self) -> None:
         import routines_app.beat.checks  # noqa: F401 - importing them registers them
-        from routines_app import checks, cron_checks, declared_checks, log_format, migrated, receivers, tasks  # noqa: F401
+        from routines_app import (  # noqa: F401
+            checks,
+            cron_checks,
+            declared_checks,
+            log_format,
+            migrated,
+            moving_checks,
+            receivers,
+            tasks,
+        )
+        from routines_app.beat import old_beat
         from routines_app.core import errors
         from routines_app.masks import brief
         from routines_app.models import ledger_time
@@ -22,4 +32,5 @@ class RoutinesConfig(AppConfig):
 
         ledger_time.take_from(clock.now)
         errors.show_with(brief)
+        old_beat.connect()
         post_migrate.connect(migrated.sync_after_migrate, sender=self, dispatch_uid="routines.sync_after_migrate")

@@ -17,13 +17,14 @@ class Settings:
     """Everything that can be set, in `ROUTINES = {"NAME": value}` of the Django settings (upper case)."""
 
     redis_url: str = ""
-    """Redis for leases and wake-ups, in any form that Celery reads. Empty: the broker, if that is a Redis in any form.
+    """Redis for leases and wake-ups, in any form that Celery reads: `redis://`, `rediss://`, `unix://`,
+    `redis+socket://`; no Cluster. Empty: the broker, if that is a Redis in any form. There is no default server.
 
     Sentinels beside another broker: `sentinel://host:26379/0?master_name=…`, with `sentinel_password` if they have one.
     """
 
     key_prefix: str = "routines:"
-    """Put before every Redis key and channel; projects that share a Redis need different ones."""
+    """Put before every Redis key and channel; projects that share a Redis need different ones, and are told so."""
 
     queues: tuple[str, ...] | None = None
     """The queues that a routine may name. None: any, but those that are the broker's, Celery's or our own keys.
@@ -80,16 +81,26 @@ class Settings:
     """For routines that name none. Empty: Django's TIME_ZONE."""
 
     max_arguments_bytes: int = 64 * 1024
+    """How much JSON the arguments of a routine or a run may be; more is refused."""
+
     max_result_bytes: int = 64 * 1024
+    """How much JSON of a result is kept with its run; more is cut visibly."""
+
     max_error_chars: int = 10_000
+    """How much of an error is kept."""
+
     max_traceback_chars: int = 40_000
+    """How much of a traceback is kept."""
+
     max_log_lines: int = 200
     """Log lines kept with one run; the oldest go first."""
 
     keep_runs_days: float = 30.0
-    """History older than this is pruned in small batches. 0 keeps everything."""
+    """History older than this is pruned in small batches, ticks of rotations too, but for runs that rows of yours refer
+    to. 0 keeps everything."""
 
     prune_batch: int = 1000
+    """How many rows one statement prunes."""
 
     mirror_results: bool = True
     """Write a django-celery-results record for each run whose routine has `keep_result`."""
@@ -127,6 +138,8 @@ class Settings:
     """A code-declared routine that no live beat declares any more is archived after this long."""
 
     depth_weight: float = 0.5
+    """How much sooner deeper routines (below a `parent`) get room in a pool; 0: no sooner."""
+
     secret_patterns: tuple[str, ...] = ()
     """Names of arguments, results and options that contain one of these are masked, beside all that `masks` knows."""
 

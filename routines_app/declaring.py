@@ -41,8 +41,8 @@ _declared: list[Declaration] = []
 def routine(name: str = "", **fields: Any) -> Callable[[Target], Target]:
     """Declare a routine of the task below or above; the task itself stays as it is.
 
-    `fields` are those of `service.create_routine`: `cron` or `every`, `args`, `kwargs` and policies. A task may have
-    several, with names of their own. Without a name it is called as its task without the part `tasks`: that of
+    `fields` are those of `service.create_routine`: `cron`, `every` or `at`, `args`, `kwargs` and policies. A task may
+    have several, with names of their own. Without a name it is called as its task without the part `tasks`: that of
     `shop.tasks.nightly_report` is `shop.nightly_report`.
     """
     if callable(name):

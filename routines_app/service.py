@@ -31,6 +31,7 @@ from routines_app.core.limits import DEFAULT_SECONDS as DEFAULT_TIME_OUT_SECONDS
 from routines_app.core.triggers import (
     CronTrigger,
     ManualTrigger,
+    OnceTrigger,
     Slots,
     Span,
     Trigger,
@@ -86,6 +87,11 @@ from routines_app.verbs.hint import clear_hints, propose_factor, propose_interva
 from routines_app.verbs.lease_of import Lease, lease_of
 from routines_app.verbs.list_pools import list_pools, pool_counts
 from routines_app.verbs.list_runs import list_runs
+from routines_app.verbs.moving.comparing import Comparison, FireDifference
+from routines_app.verbs.moving.fired_twice import fired_twice
+from routines_app.verbs.moving.move import move_over, plan_move
+from routines_app.verbs.moving.move_values import Move, MoveAct, MovePlan
+from routines_app.verbs.moving.old_entries import OldScheduler
 from routines_app.verbs.pause import pause_routine, pause_until
 from routines_app.verbs.plan import PlannedFire, plan
 from routines_app.verbs.plan_leases import Difference, LeaseDecision, LeasePlan, Verdict, plan_leases
@@ -112,6 +118,9 @@ from routines_app.verbs.rotations.values import Member, MembersAdded, Pick, Rota
 from routines_app.verbs.run_now import retry_run, run_now
 from routines_app.verbs.run_stalest import run_stalest
 from routines_app.verbs.second_opinion import Disagreement, disagreements, second_opinion
+from routines_app.verbs.shadow.report import ShadowedRoutine, ShadowReport, ShadowSlot, shadow_report
+from routines_app.verbs.shadow.switch_back import switch_back
+from routines_app.verbs.shadow.switch_over import SwitchOver, switch_over
 from routines_app.verbs.sync import Act, Step, differing, sync_declared
 from routines_app.verbs.upcoming import fires_per_hour
 from routines_app.verbs.update import update_routine
@@ -153,6 +162,11 @@ __all__ += ["Tally", "count_members", "next_tick_at", "standings"]
 # Exports: routines as files, and back.
 __all__ += ["LONGEST_EXPORT", "FieldChange", "FileFormat", "ImportAction", "ImportPlan", "PlannedEntry"]
 __all__ += ["export_routines", "import_routines", "plan_import", "read_export", "render_export"]
+# Moving over from another scheduler: making routines, beside it, from it to us, and back.
+__all__ += ["Comparison", "FireDifference", "Move", "MoveAct", "MovePlan", "OldScheduler"]
+__all__ += ["fired_twice", "move_over", "plan_move"]
+__all__ += ["ShadowReport", "ShadowSlot", "ShadowedRoutine", "SwitchOver"]
+__all__ += ["shadow_report", "switch_back", "switch_over"]
 # Looking: what will fire, what is held, whether the ledger balances.
 __all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", "lease_of", "plan", "slots_to_release"]
 __all__ += ["Difference", "LeaseDecision", "LeasePlan", "Verdict", "plan_leases"]
@@ -160,7 +174,7 @@ __all__ += ["Queue", "QueuedRun", "RunningRun", "WaitingRequest", "WaitingReques
 # Is somebody doing the work, and what is wrong?
 __all__ += ["Finding", "Health", "Level", "doctor", "health", "recent_health"]
 # Schedules as values: what a trigger means, also one that is not saved.
-__all__ += ["CronFields", "CronTrigger", "ManualTrigger", "Slots", "Trigger"]
+__all__ += ["CronFields", "CronTrigger", "ManualTrigger", "OnceTrigger", "Slots", "Trigger"]
 __all__ += ["clock_changes", "count_between", "next_slot", "parse_cron", "slots_between", "split_cron"]
 __all__ += ["drafted_trigger", "stored_trigger"]
 __all__ += ["Disagreement", "disagreements", "second_opinion"]

@@ -15,11 +15,15 @@ from __future__ import annotations
 from django.dispatch import Signal
 
 run_started = Signal()
+"""A body begins."""
 run_succeeded = Signal()
+"""A run has succeeded; of a rotation also a tick that has picked members."""
 run_failed = Signal()
 """An attempt failed; `will_retry` says whether the chain goes on."""
 run_skipped = Signal()
+"""Slots that will not run; one run may stand for many of them."""
 run_cancelled = Signal()
+"""A run was cancelled, replaced or interrupted."""
 run_overdue = Signal()
 """A body that was to stop runs on and cannot be stopped: it stays RUNNING until it returns."""
 routine_exhausted = Signal()

@@ -15,7 +15,8 @@ SECOND_LOOK_AT_MOST=5 # more than that is no bad luck
 THOUSANDS=tests/unit/core/test_cron_against_cronsim.py # of schedules: counting their branches would double their time
 # On the other databases: not what asks none, and not what asks no other way on any of them: how bodies are called and
 # stopped, how many questions a page has, what is refused before anything is asked, what the audit makes of rows that it
-# has read. Forms and buttons of the admin call verbs, which are tried there one by one.
+# has read, pages of the documentation whose blocks are a project with a database of its own. Forms and buttons of the
+# admin call verbs, which are tried there one by one.
 STORAGE="tests/integration --ignore tests/integration/coordination --ignore tests/integration/oracle
     --ignore-glob *admin/test_*form*.py --ignore-glob *admin/test_*verb*.py --ignore-glob *admin/test_actions.py
     --ignore-glob *admin/test_hints.py --ignore-glob *test_preview.py --ignore-glob *test_permissions.py
@@ -24,7 +25,7 @@ STORAGE="tests/integration --ignore tests/integration/coordination --ignore test
     --ignore-glob *execution/test_b*.py --ignore-glob *execution/test_carrier.py --ignore-glob *execution/test_kill.py
     --ignore-glob *execution/test_silence.py --ignore-glob *execution/test_tracing.py
     --ignore-glob *test_audit_honesty.py --ignore-glob *test_audit_warnings.py --ignore-glob *test_audit_slots.py
-    --ignore-glob *test_audit_rotations.py"
+    --ignore-glob *test_audit_rotations.py --ignore-glob *test_project_pages.py --ignore-glob *test_testing_page.py"
 lines=()
 # Hundreds of processes are started, each with a thousand modules: compiled once, whatever the caller's shell prefers.
 export PYTHONDONTWRITEBYTECODE=

@@ -80,5 +80,7 @@ def _trigger(values: dict[str, Any]) -> str:
             return str(values["cron"])
         case TriggerKind.INTERVAL:
             return f"every {in_words('interval_ms', values['interval_ms'])}"
+        case TriggerKind.ONCE:
+            return f"once, {in_words('once_at', values['once_at'])}"
         case _:
             return "by hand"

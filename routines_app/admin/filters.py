@@ -30,7 +30,12 @@ class HealthFilter(admin.SimpleListFilter):
     parameter_name = "health"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
-        return [("failing", "Failing"), ("late", "Late by a minute"), ("hinted", "Under a hint")]
+        return [
+            ("failing", "Failing"),
+            ("late", "Late by a minute"),
+            ("hinted", "Under a hint"),
+            ("shadow", "In shadow"),
+        ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Routine]) -> QuerySet[Routine]:  # noqa: ARG002
         now = service.now()
@@ -38,6 +43,7 @@ class HealthFilter(admin.SimpleListFilter):
             "failing": Q(state__failure_count__gt=0) | Q(pk__in=overdue_runs().values("routine_id")),
             "late": Q(state__next_run_at__lt=now - LATE),
             "hinted": under_a_hint(now),
+            "shadow": Q(moved_entry__isnull=False, shadow=True),  # by the few rows of what was moved
         }
         return queryset.filter(chosen.get(self.value() or "", Q()))
 

@@ -33,18 +33,27 @@ NOT_IN_THE_FORM = {
     "declared_in": "it says where the routine comes from",
     "declared_seen_at": "beats write it",
     "declared": "it is what code says; the form shows it beside what differs",
+    "shadow": "the verb switch_over changes it",
     "version": "each edit raises it; the form carries the one it was filled from as read_version",
     "created_at": "it is a fact",
     "updated_at": "it is a fact",
 }
 """The model's fields that no fieldset has, and why. A field that is in neither place fails a test by its name."""
 
+NEEDED_BY = {TriggerKind.CRON: "cron", TriggerKind.INTERVAL: "interval_ms", TriggerKind.ONCE: "once_at"}
 OVERLAP = (
     "A slot that finds its routine active: Allow starts beside it, Forbid is skipped, Replace stops the other, "
     "Queue waits for it (the newest only)."
 )
 DESTINATION = ("task", "queue")
-FORM_NAMES = {"every": "interval_ms", "reason": "change_reason", "actor": None, "version": None, "status": None}
+FORM_NAMES = {
+    "every": "interval_ms",
+    "at": "once_at",
+    "reason": "change_reason",
+    "actor": None,
+    "version": None,
+    "status": None,
+}
 
 
 class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -69,6 +78,7 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
         help_text="A JSON object with any of priority (a number), headers, exchange and routing_key.",
     )
     interval_ms = DurationField(label="Every", required=False, help_text="30s, 10m, 1.5h, 1d; at least 1s.")
+    once_at = LocalMomentField(label="At", required=False, help_text="It fires then, and never again.")
     timezone = forms.CharField(widget=forms.TextInput(attrs={"list": "rt-timezones", "autocomplete": "off"}))
     start_at = LocalMomentField(label="Starts", required=False)
     end_at = LocalMomentField(label="Ends", required=False)
@@ -130,7 +140,7 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         self._take_other_task(cleaned)
-        for kind, needed in ((TriggerKind.CRON, "cron"), (TriggerKind.INTERVAL, "interval_ms")):
+        for kind, needed in NEEDED_BY.items():
             missing = needed in self.fields and not cleaned.get(needed) and needed not in self.errors
             if cleaned.get("trigger_kind") == kind and missing:
                 self.add_error(needed, f"A routine with the trigger {kind} needs this.")
@@ -220,8 +230,8 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
         found: dict[str, Any] = {"trigger_kind": kind}
         if kind == TriggerKind.CRON:
             found["cron"] = cleaned.get("cron") or ""
-        elif kind == TriggerKind.INTERVAL:
-            found["interval_ms"] = cleaned.get("interval_ms")
+        elif kind in NEEDED_BY:
+            found[NEEDED_BY[kind]] = cleaned.get(NEEDED_BY[kind])
         same = not self._is_new and all(getattr(self.instance, name) == value for name, value in found.items())
         return {} if same else found
 

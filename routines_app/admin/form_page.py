@@ -31,7 +31,7 @@ FIELDSETS: list[Any] = [
     (
         "When",
         {
-            "fields": ["trigger_kind", "cron", "interval_ms", "timezone", "start_at", "end_at", "jitter_ms"],
+            "fields": ["trigger_kind", "cron", "interval_ms", "once_at", "timezone", "start_at", "end_at", "jitter_ms"],
             "classes": ["rt-when"],
         },
     ),

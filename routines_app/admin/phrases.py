@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo
 
 from routines_app import service
 from routines_app.admin.cron_phrases import cron_in_words
@@ -14,6 +15,7 @@ WHOLE_UNITS = {86_400_000: "day", 3_600_000: "hour", 60_000: "minute", 1000: "se
 SOURCE_WORDS = {
     Source.BASELINE_CRON: "on schedule",
     Source.BASELINE_INTERVAL: "on its interval",
+    Source.BASELINE_ONCE: "at its one moment",
     Source.HINT_INTERVAL: "hinted interval",
     Source.HINT_ONESHOT: "hinted time",
     Source.HINT_FACTOR: "hinted factor",
@@ -28,13 +30,26 @@ SOURCE_WORDS = {
 }
 
 
-def schedule_in_words(kind: str, cron: str, interval_ms: int | None, timezone: str) -> str:
-    """`At 09:00, Monday to Friday, Europe/Paris`, `Every 10 minutes` or `Only when asked`."""
+def schedule_in_words(
+    kind: str, cron: str, interval_ms: int | None, timezone: str, once_at: datetime | None = None
+) -> str:
+    """`At 09:00, Monday to Friday, Europe/Paris`, `Every 10 minutes`, `Once, on …` or `Only when asked`."""
     if kind == TriggerKind.CRON:
         return f"{cron_in_words(cron)}, {timezone}"
     if kind == TriggerKind.INTERVAL and interval_ms:
         return f"Every {interval_in_words(interval_ms)}"
+    if kind == TriggerKind.ONCE and once_at:
+        return f"Once, {moment_in_words(once_at, timezone)}"
     return "Only when asked"
+
+
+def moment_in_words(at: datetime, timezone: str) -> str:
+    """`on 12 Mar 2027 at 03:00, Europe/Paris`; in UTC where plain SQL has stored a timezone that is none."""
+    try:
+        local = at.astimezone(ZoneInfo(timezone))
+    except (ValueError, KeyError, OSError, OverflowError):
+        local, timezone = at.astimezone(UTC), "UTC"
+    return f"on {local.day} {local:%b %Y} at {local:%H:%M:%S}".removesuffix(":00") + f", {timezone}"
 
 
 def interval_in_words(ms: int) -> str:

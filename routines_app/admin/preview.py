@@ -83,6 +83,11 @@ def read_draft(data: QueryDict, saved: Routine | None, now: datetime) -> Draft:
                 saved, kind=TriggerKind.INTERVAL, interval_ms=interval, now=now, **bounds
             )
             draft.words = schedule_in_words(kind, "", interval, "")
+    elif kind == TriggerKind.ONCE:
+        once_at = _moment(draft, "once_at", data, saved)
+        if once_at is not None and not draft.errors:
+            draft.trigger = service.drafted_trigger(saved, kind=TriggerKind.ONCE, once_at=once_at, now=now, **bounds)
+            draft.words = schedule_in_words(kind, "", None, zone, once_at)
     draft.words = draft.words or ("" if draft.errors else schedule_in_words(kind, "", None, ""))
     return draft
 

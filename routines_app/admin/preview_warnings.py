@@ -14,7 +14,7 @@ from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.recent import recent_runs
 from routines_app.core.words import ConcurrencyPolicy
 from routines_app.models import Node, Role, Routine
-from routines_app.service import CronTrigger, ManualTrigger, Trigger, next_slot, slots_between
+from routines_app.service import CronTrigger, ManualTrigger, OnceTrigger, Trigger, next_slot, slots_between
 
 LOOKED_AT = 50  # fires whose distance is compared with the usual duration
 
@@ -39,6 +39,8 @@ def warnings_about(data: QueryDict, trigger: Trigger, saved: Routine | None, now
 def _never(trigger: Trigger, now: datetime) -> list[str]:
     if isinstance(trigger, ManualTrigger) or next_slot(trigger, now) is not None:
         return []
+    if isinstance(trigger, OnceTrigger) and trigger.at <= now:
+        return ["Never fires: its moment is over."]
     return ["Never fires: its end comes before its next slot."]
 
 

@@ -47,6 +47,10 @@ class RoutineColumns:
             shown += format_html(' <span class="rt-pill rt-is-failed">{} failed</span>', state.failure_count)
         if getattr(routine, "overdue", False):
             shown += format_html(' <span class="rt-pill rt-is-failed" title="{}">overdue</span>', OVERDUE)
+        if routine.shadow:
+            shown += format_html(
+                ' <span class="rt-pill rt-is-skipped" title="{} fires it">shadow</span>', routine.fired_by
+            )
         if routine.paused_until:
             shown += format_html('<div class="rt-under">until {}</div>', moment(routine.paused_until))
         return shown
@@ -118,7 +122,7 @@ def policy_words(routine: Routine) -> list[str]:
 
 
 def schedule_of(routine: Routine) -> str:
-    return schedule_in_words(routine.trigger_kind, routine.cron, routine.interval_ms, routine.timezone)
+    return schedule_in_words(routine.trigger_kind, routine.cron, routine.interval_ms, routine.timezone, routine.once_at)
 
 
 def state_of(routine: Routine) -> RoutineState | None:

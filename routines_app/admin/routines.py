@@ -28,7 +28,7 @@ from routines_app.admin.restoring import PARTS
 from routines_app.admin.routine_columns import RoutineColumns
 from routines_app.models import Routine
 
-SHOWN_WITH = ["state", "pool", "rotates", "rotation__routine", "membership"]
+SHOWN_WITH = ["state", "pool", "rotates", "rotation__routine", "membership", "moved_entry"]
 
 
 @admin.register(Routine)

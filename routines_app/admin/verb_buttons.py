@@ -45,6 +45,8 @@ class Verb:
     """Whether a rotation's member may have it: its rotation says when it runs."""
     for_rotations: bool = True
     """Whether a rotation's own routine may have it: the page of the rotation has verbs of its own."""
+    for_shadowed: bool = True
+    """Whether a routine may have it that an old scheduler still fires."""
     only_declared: bool = False
     """Whether it is for routines that are declared in code."""
 
@@ -53,8 +55,10 @@ class Verb:
         return self.fits_kind(routine) and RoutineStatus(routine.status) in self.statuses
 
     def fits_kind(self, routine: Routine) -> bool:
-        """Whether it makes sense for what it is: declared in code, a rotation's own routine or its member."""
+        """Whether it makes sense for what it is: in code, in shadow, a rotation's own routine or its member."""
         if self.only_declared and not routine.is_declared_in_code:
+            return False
+        if routine.shadow and not self.for_shadowed:
             return False
         return self.for_rotations if rotates(routine) else self.for_members or routine.rotation_id is None
 
@@ -75,6 +79,7 @@ VERBS = {
             explains="Runs once, as soon as a worker is free. The schedule does not move.",
             act=verb_acts.run,
             form=RunForm,
+            for_shadowed=False,
         ),
         Verb(
             slug="pause",
@@ -154,6 +159,7 @@ VERBS = {
             explains="Makes a run for each slot of a past stretch, whether or not it ran before.",
             act=verb_acts.backfill,
             form=BackfillForm,
+            for_shadowed=False,
             for_rotations=False,
         ),
         Verb(

@@ -50,6 +50,8 @@ def what_it_is(verb: Verb, routine: Routine) -> str:
     """That which keeps the verb from fitting."""
     if verb.only_declared and not routine.is_declared_in_code:
         return "a routine that is not declared in code"
+    if routine.shadow and not verb.for_shadowed:
+        return f"a routine in shadow: {routine.fired_by} still fires it"
     if rotates(routine) and not verb.for_rotations:
         return "a rotation's own routine: see the rotation's page"
     if routine.rotation_id is not None and not verb.for_members:

@@ -10,8 +10,9 @@ from celery.app import app_or_default
 from django.core import checks
 from django.core.checks import CheckMessage, Tags, register
 
-from routines_app.beat.entries import CARRIED, read_entries
 from routines_app.conf import get_settings
+from routines_app.verbs.moving.beat_schedule import read_beat_schedule
+from routines_app.verbs.moving.celery_options import CARRIED
 
 MEND = "Mend it, or set ROUTINES = {'IMPORT_BEAT_SCHEDULE': False} and leave the schedule to Celery's beat."
 
@@ -31,7 +32,7 @@ def check_beat_schedule(**_: Any) -> list[CheckMessage]:
 
 
 def _messages(app: Celery) -> Iterator[CheckMessage]:
-    found = read_entries(app)
+    found = read_beat_schedule(app)
     for name, why in found.refused.items():
         yield checks.Error(
             f"The beat_schedule entry {name!r} is not imported: {why}.",

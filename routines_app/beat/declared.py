@@ -18,7 +18,6 @@ from typing import Any
 
 from django.db import Error
 
-from routines_app.beat.entries import read_entries
 from routines_app.conf import get_settings
 from routines_app.coordination.turns import turn
 from routines_app.core.errors import RoutineError
@@ -28,6 +27,7 @@ from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.verbs.adopt import app_scope
 from routines_app.verbs.declarations import Found, code_scope, read_declarations
 from routines_app.verbs.declare import archive_undeclared, declare_routine, note_declared, undeclared
+from routines_app.verbs.moving.beat_schedule import read_beat_schedule
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Declarations:
             Source(
                 scope=self.scope,
                 called="beat_schedule entry",
-                read=lambda: read_entries(app),
+                read=lambda: read_beat_schedule(app),
                 is_wanted=lambda: get_settings().import_beat_schedule,
             ),
             Source(

@@ -13,6 +13,7 @@ def schedule_fingerprint(
     trigger_kind: str,
     cron: str | None,
     interval_ms: int | None,
+    once_at: datetime | None,
     timezone: str,
     start_at: datetime | None,
     end_at: datetime | None,
@@ -29,6 +30,8 @@ def schedule_fingerprint(
         _instant(end_at),
         min_interval_ms,
         max_interval_ms,
+        # Only where there is one: the schedules that were planned before there were any keep their fingerprints.
+        *(() if once_at is None else (_instant(once_at),)),
     )
     return blake2b(repr(facts).encode(), digest_size=8).hexdigest()
 

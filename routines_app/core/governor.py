@@ -10,6 +10,7 @@ nothing that the governor moves is lost from the ledger.
   there decides nothing any more, and the slots of its life are not owed.
 * A one-shot competes with what the pace says; the earlier one wins. One that is too close to the last slot is served
   by the next that is not; where that comes after its expiry, it is moved as little as the clamp asks for.
+* A trigger with one slot has no pace and no distances: of hints only a one-shot counts, as one more fire.
 * Clamps are distances between scheduled slots. They count from `clamps_from`, the last one that has a row. The lower
   one takes the first baseline slot that is far enough away, so that the grid stays; a hinted pace is held to it.
 """
@@ -21,7 +22,15 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from routines_app.core.pace import Pace, backed_off, later, pace_of
-from routines_app.core.triggers import INSTANT, CronTrigger, ManualTrigger, Trigger, next_slot
+from routines_app.core.triggers import (
+    INSTANT,
+    CronTrigger,
+    IntervalTrigger,
+    ManualTrigger,
+    OnceTrigger,
+    Trigger,
+    next_slot,
+)
 from routines_app.core.words import HintKind, RoutineStatus, Source
 
 
@@ -53,11 +62,21 @@ class PlanState:
         return None if isinstance(self.trigger, ManualTrigger) else self.trigger.end_at
 
     @property
+    def least_ms(self) -> int | None:
+        """The lower clamp, of slots that have others to keep a distance from."""
+        return None if isinstance(self.trigger, OnceTrigger) else self.min_interval_ms
+
+    @property
+    def most_ms(self) -> int | None:
+        """The upper clamp, likewise."""
+        return None if isinstance(self.trigger, OnceTrigger) else self.max_interval_ms
+
+    @property
     def earliest(self) -> datetime | None:
         """How close to the last slot the next one may be."""
-        if self.clamps_from is None or self.min_interval_ms is None:
+        if self.clamps_from is None or self.least_ms is None:
             return None
-        return later(self.clamps_from, self.min_interval_ms)
+        return later(self.clamps_from, self.least_ms)
 
 
 HINT_FIELDS = {
@@ -120,6 +139,8 @@ def hints_of(state: PlanState) -> tuple[HintKind, ...]:
 
 def baseline_of(trigger: Trigger) -> Source:
     """The source of the trigger's own slots, if it has any."""
+    if isinstance(trigger, OnceTrigger):
+        return Source.BASELINE_ONCE
     return Source.BASELINE_CRON if isinstance(trigger, CronTrigger) else Source.BASELINE_INTERVAL
 
 
@@ -170,7 +191,7 @@ def _baseline(state: PlanState, anchor: datetime, after: datetime | None) -> Pla
     trigger = state.trigger
     if isinstance(trigger, ManualTrigger):
         return Plan(None, Source.MANUAL)
-    paced = trigger if isinstance(trigger, CronTrigger) else backed_off(trigger, state.failure_count, anchor)
+    paced = backed_off(trigger, state.failure_count, anchor) if isinstance(trigger, IntervalTrigger) else trigger
     at = next_slot(paced, anchor if after is None else max(anchor, after))
     if at is not None and state.earliest is not None and at < state.earliest:
         return Plan(next_slot(trigger, state.earliest - INSTANT), Source.CLAMPED_MIN)
@@ -197,9 +218,9 @@ def _with_oneshot(state: PlanState, plan: Plan, now: datetime) -> Plan:
 
 def _not_too_late(state: PlanState, plan: Plan, now: datetime) -> Plan:
     """The upper clamp brings a time forward, at most to now: a slot that is already due stays what it is."""
-    if plan.next_run_at is None or state.max_interval_ms is None or state.clamps_from is None:
+    if plan.next_run_at is None or state.most_ms is None or state.clamps_from is None:
         return plan
-    high = max(now, later(state.clamps_from, state.max_interval_ms))
+    high = max(now, later(state.clamps_from, state.most_ms))
     return Plan(high, Source.CLAMPED_MAX) if plan.next_run_at > high else plan
 
 

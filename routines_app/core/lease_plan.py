@@ -155,6 +155,7 @@ SKIPPED: Mapping[Reason, str] = MappingProxyType(
         Reason.EXPIRED: "it is too old to be worth it",
         Reason.SUPERSEDED: "a newer slot or another schedule stands for it",
         Reason.REPLACED: "a newer run takes its place",
+        Reason.SHADOW: "in shadow: its old scheduler fires it",
     }
 )
 

@@ -133,9 +133,9 @@ def _far_enough_apart(plan: PlanState, fire: tuple[Fire, ...]) -> tuple[tuple[Fi
 
     Catch-up is exempt: a slot that was missed fires whenever its turn comes.
     """
-    if plan.min_interval_ms is None:
+    if plan.least_ms is None:
         return fire, []
-    least = timedelta(milliseconds=plan.min_interval_ms)
+    least = timedelta(milliseconds=plan.least_ms)
     kept: list[Fire] = []
     close: list[Span] = []
     last, is_first = plan.clamps_from, True

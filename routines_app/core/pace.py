@@ -14,6 +14,7 @@ from routines_app.core.triggers import (
     CronTrigger,
     IntervalTrigger,
     ManualTrigger,
+    OnceTrigger,
     Trigger,
     count_between,
     next_slot,
@@ -60,6 +61,8 @@ def pace_of(
     factor_expires_at: datetime | None,
 ) -> Pace | None:
     """What the hints make of the pace together; None when nothing is hinted, or there is nothing to multiply."""
+    if isinstance(trigger, OnceTrigger):  # another trigger may have been hinted
+        return None
     if interval_ms is not None and interval_expires_at is not None:
         if factor is None or factor_expires_at is None:
             return Pace(source=Source.HINT_INTERVAL, expires_at=interval_expires_at, every_ms=interval_ms)

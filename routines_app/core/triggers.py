@@ -16,6 +16,8 @@ INSTANT = timedelta(microseconds=1)  # the resolution of a stored time; `x - INS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CronTrigger:
+    """Fires by a cron expression, read in a timezone, between two bounds that are slots themselves."""
+
     expression: str
     timezone: str
     start_at: datetime | None = None
@@ -32,11 +34,20 @@ class IntervalTrigger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OnceTrigger:
+    """Has one slot, and keeps no distance from any other: hints about the pace and clamps say nothing about it."""
+
+    at: datetime
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ManualTrigger:
     """Fires when asked, and has no slots of its own."""
 
 
-Trigger = CronTrigger | IntervalTrigger | ManualTrigger
+Trigger = CronTrigger | IntervalTrigger | OnceTrigger | ManualTrigger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +102,8 @@ def count_between(trigger: Trigger, after: datetime, until: datetime) -> Span | 
         interval = timedelta(milliseconds=trigger.interval_ms)
         more = (until - first) // interval
         return Span(first=first, last=first + more * interval, count=more + 1)
+    if isinstance(trigger, OnceTrigger):
+        return Span(first=first, last=first, count=1)
     cron, zone = trigger.expression, trigger.timezone
     last = last_fire(cron, zone, first, until) or first
     return Span(first=first, last=last, count=1 + count_fires(cron, zone, first, last))
@@ -100,7 +113,7 @@ def slot_at(trigger: Trigger, span: Span, place: int) -> datetime:
     """The slot at that place, counted from 0, in a span of the trigger's slots."""
     if isinstance(trigger, IntervalTrigger):
         return span.first + place * timedelta(milliseconds=trigger.interval_ms)
-    if isinstance(trigger, ManualTrigger) or place == span.count - 1:
+    if not isinstance(trigger, CronTrigger) or place == span.count - 1:
         return span.last
     seconds = range((span.last - span.first) // SECOND)  # cron slots are whole seconds
     cron, zone = trigger.expression, trigger.timezone
@@ -108,9 +121,11 @@ def slot_at(trigger: Trigger, span: Span, place: int) -> datetime:
     return span.first + found * SECOND
 
 
-def _unbounded_slot(trigger: CronTrigger | IntervalTrigger, after: datetime) -> datetime | None:
+def _unbounded_slot(trigger: CronTrigger | IntervalTrigger | OnceTrigger, after: datetime) -> datetime | None:
     if isinstance(trigger, CronTrigger):
         return next_fire(trigger.expression, trigger.timezone, after)
+    if isinstance(trigger, OnceTrigger):
+        return trigger.at if trigger.at > after else None
     interval = timedelta(milliseconds=trigger.interval_ms)
     steps = max(0, (after - trigger.anchor) // interval + 1)
     try:

@@ -3,6 +3,7 @@
 No rules and no queries beyond that: what is accepted is `verbs/checking`, who writes which row when is `protocol`.
 """
 
+from routines_app.models.moved_entry import MovedEntry, OldFire
 from routines_app.models.node import Node, Role
 from routines_app.models.pool import Pool
 from routines_app.models.rotation import Rotation
@@ -20,7 +21,9 @@ __all__ = [
     "HINT_COLUMNS",
     "ChangeKind",
     "Hint",
+    "MovedEntry",
     "Node",
+    "OldFire",
     "Pool",
     "Role",
     "Rotation",

@@ -15,6 +15,7 @@ from routines_app.models.ledger_time import EditedAt
 from routines_app.models.pool import Pool
 
 if TYPE_CHECKING:
+    from routines_app.models.moved_entry import MovedEntry
     from routines_app.models.rotation import Rotation
     from routines_app.models.rotation_member import RotationMember
     from routines_app.models.state import RoutineState
@@ -52,6 +53,7 @@ class Routine(models.Model):
         max_length=200, blank=True, default="", db_default="", help_text="5 fields, 6 with seconds first, or @hourly."
     )
     interval_ms = models.BigIntegerField(null=True, blank=True)
+    once_at = models.DateTimeField(null=True, blank=True)
     timezone = models.CharField(max_length=64, default="UTC", db_default="UTC")
     start_at = models.DateTimeField(null=True, blank=True)
     end_at = models.DateTimeField(null=True, blank=True)
@@ -122,6 +124,12 @@ class Routine(models.Model):
         editable=False,
         help_text="Each field that code has said when it was last synced, as it would be stored. Unset: not known.",
     )
+    shadow = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="An old scheduler still fires it: its slots are recorded and not run.",
+    )
     version = models.PositiveIntegerField(default=1, db_default=1, editable=False)
     created_at = models.DateTimeField(default=current_time, editable=False)
     updated_at = EditedAt()
@@ -130,6 +138,7 @@ class Routine(models.Model):
     rotates: Rotation
     """What it is the clock of, if it is a rotation's own routine."""
     membership: RotationMember
+    moved_entry: MovedEntry
 
     class Meta:
         ordering = ["name"]
@@ -145,9 +154,10 @@ class Routine(models.Model):
             is_word("concurrency_policy", ConcurrencyPolicy, "routine_concurrency_is_known"),
             is_word("catch_up_policy", CatchUpPolicy, "routine_catch_up_is_known"),
             models.CheckConstraint(
-                condition=Q(trigger_kind=TriggerKind.CRON.value, interval_ms__isnull=True) & ~Q(cron="")
-                | Q(trigger_kind=TriggerKind.INTERVAL.value, interval_ms__isnull=False, cron="")
-                | Q(trigger_kind=TriggerKind.MANUAL.value, interval_ms__isnull=True, cron=""),
+                condition=Q(trigger_kind=TriggerKind.CRON.value, interval_ms=None, once_at=None) & ~Q(cron="")
+                | Q(trigger_kind=TriggerKind.INTERVAL.value, interval_ms__isnull=False, once_at=None, cron="")
+                | Q(trigger_kind=TriggerKind.ONCE.value, interval_ms=None, once_at__isnull=False, cron="")
+                | Q(trigger_kind=TriggerKind.MANUAL.value, interval_ms=None, once_at=None, cron=""),
                 name="routine_has_what_its_trigger_needs",
             ),
             models.CheckConstraint(
@@ -200,6 +210,12 @@ class Routine(models.Model):
     @property
     def is_declared_in_code(self) -> bool:
         return self.declared_in != DECLARED_IN_DATABASE
+
+    @property
+    def fired_by(self) -> str:
+        """Who fires it while it is in shadow."""
+        entry = getattr(self, "moved_entry", None)
+        return "its old scheduler" if entry is None else entry.scheduler
 
     @property
     def declared_by(self) -> str:

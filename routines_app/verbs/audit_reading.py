@@ -29,6 +29,8 @@ IDS_EARLIER = timedelta(days=1)
 
 # Changes that leave the plan where it is, and do not even say where that is; or follow from one that is told besides.
 _UNPLANNED = frozenset({ChangeKind.LEASE_RELEASED, ChangeKind.DELETED, ChangeKind.HINT_EXPIRED})
+TAKEN_OVER_AFTER = "taken_over_after"
+"""In `after` of the change that a switch-over writes: up to which moment slots are the old scheduler's."""
 _RELEASES = frozenset({ChangeKind.RESUMED, ChangeKind.RESET})
 
 
@@ -77,6 +79,12 @@ class Change(NamedTuple):
     before: dict[str, Any]
     after: dict[str, Any]
     next_slot: datetime | None
+
+    @property
+    def holds_from(self) -> datetime:
+        """Slots after this that were planned before are taken back. A switch-over takes back what nobody has fired."""
+        taken_over = self.after.get(TAKEN_OVER_AFTER)
+        return self.at if taken_over is None else datetime.fromisoformat(taken_over)
 
 
 @dataclass(frozen=True, kw_only=True)

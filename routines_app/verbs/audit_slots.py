@@ -1,4 +1,4 @@
-"""Coverage: the slots of a cron, by the schedule that held at each time, against the rows and their counted spans."""
+"""Coverage: the slots of crons and of single moments, by the schedule that held, against the rows and their spans."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import Any
 
 from routines_app.core.errors import RoutineError
-from routines_app.core.triggers import CronTrigger, slots_between
+from routines_app.core.triggers import CronTrigger, OnceTrigger, slots_between
 from routines_app.core.words import BASELINES, HintKind, RunStatus, Source, TriggerKind
 from routines_app.models import ChangeKind, RoutineState
 from routines_app.verbs.audit_reading import Change, Row, Story
 from routines_app.verbs.audit_thread import MOVED, Thread
 
-FIELDS = ("trigger_kind", "cron", "timezone", "start_at", "end_at")
+FIELDS = ("trigger_kind", "cron", "once_at", "timezone", "start_at", "end_at")
 MOST_SLOTS = 200_000  # of one schedule: a day of seconds fits twice
 
 NO_ROW = "should have fired and has no row"
@@ -45,13 +45,13 @@ class Coverage:
 def check_coverage(story: Story, thread: Thread) -> Coverage:
     found = Coverage()
     for segment in _segments(story, thread):
-        trigger = _cron_of(segment)
+        trigger = _trigger_of(segment)
         if trigger is None or segment.after >= segment.until:
             continue
         try:
             slots = slots_between(trigger, segment.after, segment.until, MOST_SLOTS)
         except (RoutineError, ValueError, OverflowError, KeyError) as error:
-            found.wrong.append((segment.after, f"its cron {trigger.expression!r} cannot be computed: {error}"))
+            found.wrong.append((segment.after, f"its slots by {trigger} cannot be computed: {error}"))
             continue
         if slots.truncated:
             found.unjudged.append((slots.slots[-1], segment.until))
@@ -88,7 +88,7 @@ def _compare(slots: Sequence[datetime], rows: Sequence[Row], segment: Segment) -
     own = set(slots)
     for row in rows:
         if row.scheduled_for not in own and row.scheduled_for > segment.after and not _is_moved(row):
-            yield row.scheduled_for, f"has a row ({row.status}) and is no slot of its cron"
+            yield row.scheduled_for, f"has a row ({row.status}) and is no slot of its schedule"
 
 
 def _is_moved(row: Row) -> bool:
@@ -151,12 +151,16 @@ def _replaced(change: Change) -> dict[str, Any] | None:
     return {name: value for name, value in change.before.items() if name in FIELDS} or None
 
 
-def _cron_of(segment: Segment) -> CronTrigger | None:
+def _trigger_of(segment: Segment) -> CronTrigger | OnceTrigger | None:
+    """What says exactly when it should have fired: an interval moves with its failures."""
     fields = segment.fields
-    if fields["trigger_kind"] != TriggerKind.CRON:
-        return None
-    trigger = CronTrigger(expression=fields["cron"], timezone=fields["timezone"])
-    return replace(trigger, start_at=_moment(fields["start_at"]), end_at=_moment(fields["end_at"]))
+    start_at, end_at, once_at = (_moment(fields[name]) for name in ("start_at", "end_at", "once_at"))
+    match fields["trigger_kind"]:
+        case TriggerKind.CRON:
+            return CronTrigger(expression=fields["cron"], timezone=fields["timezone"], start_at=start_at, end_at=end_at)
+        case TriggerKind.ONCE if once_at is not None:
+            return OnceTrigger(at=once_at, start_at=start_at, end_at=end_at)
+    return None
 
 
 def _moment(value: Any) -> datetime | None:

@@ -56,7 +56,7 @@ def _follow_leg(
     """From one change to the next. Where the thread is torn, it goes on with the row behind."""
     while pointer is not None:
         row = by_slot.get(pointer)
-        if following is not None and pointer > following.at:
+        if following is not None and pointer > following.holds_from:
             if row is None or not _was_early(story, row, following):
                 return  # taken back before it came, or the next leg's
             thread.took_effect[following.id] = row.last

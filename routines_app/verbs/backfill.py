@@ -17,7 +17,7 @@ from routines_app.protocol.ledger.default_pool import pool_of
 from routines_app.protocol.plan.planning import trigger_of
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.checking.rules import moment
-from routines_app.verbs.editing import Edit, editing, refuse_archived
+from routines_app.verbs.editing import Edit, editing, refuse_archived, refuse_shadowed
 
 MAX_SLOTS = 1_000  # one batch, written in about a second; more is asked for in several
 
@@ -41,6 +41,7 @@ def backfill(routine: RoutineRef, start: datetime, end: datetime, *, actor: str 
 
 def _refuse(edit: Edit, end: datetime) -> None:
     refuse_archived(edit.routine, "does not run any more")
+    refuse_shadowed(edit.routine)
     if edit.routine.task == TICK_TASK:
         raise NotAllowed(
             "routine", edit.routine.name, "a rotation's past ticks cannot be made up for: use tick_rotation"

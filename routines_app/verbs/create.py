@@ -15,6 +15,7 @@ from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.plan.planning import replan
 from routines_app.protocol.rotate.enrol import enrol
 from routines_app.verbs import family
+from routines_app.verbs.checking.triggers import refuse_past
 from routines_app.verbs.checking.validation import clean_new
 from routines_app.verbs.editing import REASON, Edit, actor_name
 from routines_app.verbs.held_rows import verb_transaction
@@ -27,6 +28,7 @@ def create_routine(
     task: str,
     cron: str | None = None,
     every: Any = None,
+    at: Any = None,
     args: Sequence[Any] = (),
     kwargs: dict[str, Any] | None = None,
     actor: str = "",
@@ -36,7 +38,8 @@ def create_routine(
 ) -> Routine:
     """Create an ACTIVE routine and plan its first fire.
 
-    `cron` or `every` (a timedelta or text such as `10m`) say when it fires; with neither it fires only by hand.
+    `cron`, `every` (a timedelta or text such as `10m`) or `at` (one moment to come: an aware datetime, or such text)
+    say when it fires; with none of them it fires only by hand.
     `policies` are the other fields of `Routine`. Bad input raises a `RoutineError` and writes nothing.
     With `rotation` it is a member of that one, which fires it; `phases` are what its cycle runs, if not its one task.
 
@@ -44,7 +47,7 @@ def create_routine(
     lives in another repository, and makes that a warning in the log.
     """
     values = {"name": name, "task": task, "args": args, "kwargs": {} if kwargs is None else kwargs} | policies
-    values |= {field: value for field, value in (("cron", cron), ("every", every)) if value is not None}
+    values |= {field: value for field, value in (("cron", cron), ("every", every), ("at", at)) if value is not None}
     return insert(clean_new(values, allow_unknown_task=allow_unknown_task), actor=actor, reason=reason)
 
 
@@ -57,10 +60,15 @@ def insert(
     declared: dict[str, Any] | None = None,
     told: dict[str, Any] | None = None,
 ) -> Routine:
-    """Write a routine whose values are checked, with its state and its first plan. `told` goes into its history too."""
+    """Write a routine whose values are checked, with its state and its first plan. `told` goes into its history too.
+
+    A person who asks for one moment means one to come; what code declares may be over, and then it has ended.
+    """
     actor, reason = actor_name(actor), REASON("reason", reason)
     with verb_transaction("name", cleaned["name"]):
         now = clock.now()
+        if declared_in == DECLARED_IN_DATABASE:
+            refuse_past(cleaned.get("once_at"), now, "at")
         routine = Routine(**cleaned, created_at=now, declared_in=declared_in, declared=declared)
         if declared_in != DECLARED_IN_DATABASE:
             routine.declared_seen_at = now

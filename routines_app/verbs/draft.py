@@ -24,6 +24,7 @@ def drafted_trigger(
     kind: TriggerKind,
     cron: str = "",
     interval_ms: int | None = None,
+    once_at: datetime | None = None,
     timezone: str,
     start_at: datetime | None,
     end_at: datetime | None,
@@ -35,7 +36,7 @@ def drafted_trigger(
     what is owed, and may forget the last slot.
     """
     bounds = {"timezone": timezone, "start_at": start_at, "end_at": end_at}
-    schedule = {"trigger_kind": kind, "cron": cron, "interval_ms": interval_ms, **bounds}
+    schedule = {"trigger_kind": kind, "cron": cron, "interval_ms": interval_ms, "once_at": once_at, **bounds}
     draft = Routine(created_at=now if saved is None else saved.created_at, **schedule)
     return planning.trigger_of(draft, RoutineState() if saved is None else _state_after(draft, saved, now))
 

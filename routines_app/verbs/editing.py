@@ -94,6 +94,12 @@ def refuse_archived(routine: Routine, why: str) -> None:
         raise NotAllowed("status", routine.status, f"an archived routine {why}")
 
 
+def refuse_shadowed(routine: Routine) -> None:
+    """A run of ours beside the old scheduler's would be one too many."""
+    if routine.shadow:
+        raise NotAllowed("shadow", routine.name, f"in shadow: {routine.fired_by} still fires it; use switch_over first")
+
+
 def follow(theirs: Model, ours: Model) -> None:
     """Bring the caller's instance up to date."""
     for field in ours._meta.concrete_fields:

@@ -10,6 +10,7 @@ from routines_app.models import Routine
 from routines_app.verbs.checking.code_says import by_people, declared_values, differences, with_trigger
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.checking.rules import unknown_field
+from routines_app.verbs.checking.triggers import SHORT
 from routines_app.verbs.checking.validation import FIELDS, SCHEDULE_FIELDS, clean_changes
 from routines_app.verbs.editing import editing, refuse_archived
 from routines_app.verbs.update import write
@@ -50,9 +51,9 @@ def _together(fields: Iterable[str]) -> set[str]:
 
 
 def _known(field: str) -> str:
-    name = "interval_ms" if field == "every" else field
+    name = SHORT.get(field, field)
     if name not in FIELDS:
-        raise unknown_field(field, field, [*FIELDS, "every"])
+        raise unknown_field(field, field, [*FIELDS, *SHORT])
     return name
 
 

@@ -19,7 +19,7 @@ from routines_app.protocol.plan.unfired import write_left
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.checking.rules import SECOND, YEAR, Duration, Number, moment
 from routines_app.verbs.checking.selecting import selected
-from routines_app.verbs.checking.validation import INTERVAL
+from routines_app.verbs.checking.triggers import INTERVAL
 from routines_app.verbs.editing import Edit, editing, refuse_archived
 from routines_app.verbs.hint_many import clear_many, fits_cron, not_for_cron, propose_many
 
@@ -36,6 +36,7 @@ def propose_interval(
     """For `ttl`, fire every `interval` instead of what the trigger says."""
     interval_ms, ttl_ms = INTERVAL("interval", interval), TTL("ttl", ttl)
     with editing(routine, actor=actor, reason=reason) as edit:
+        _refuse_once(edit, "interval", interval)
         _propose(edit, HintKind.INTERVAL, interval_ms, edit.now + timedelta(milliseconds=ttl_ms))
     return edit.routine
 
@@ -43,7 +44,7 @@ def propose_interval(
 def propose_next_time(
     routine: RoutineRef, at: datetime | str, *, ttl: Any = None, reason: str = "", actor: str = ""
 ) -> Routine:
-    """Fire once more at `at`, unless the schedule does so earlier.
+    """Fire once more at `at`, unless the schedule does so earlier. A ONCE routine fires at its own moment all the same.
 
     The hint is gone once used, or after `ttl`, which counts from now; without one, half an hour after its time. Where
     `min_interval_ms` does not allow any fire before it is gone, it is refused.
@@ -76,7 +77,7 @@ def propose_factor(
     """For `ttl`, make the intervals of a routine, or of all with a tag, group, queue or pool, `factor` times as long.
 
     Of a cron every n-th slot fires, so it takes whole factors only. A MANUAL routine has an interval only while one is
-    hinted: without, it is left out. Returns how many routines were hinted; archived ones are not.
+    hinted: without, it is left out, and so is a ONCE routine. Returns how many were hinted; archived ones are not.
     """
     times, ttl_ms = FACTOR("factor", factor), TTL("ttl", ttl)
     several = selected(routine=routine, tag=tag, group=group, queue=queue, pool=pool)
@@ -134,11 +135,18 @@ def _refuse_member(edit: Edit) -> None:
 
 def _refuse_factor(edit: Edit, factor: float) -> None:
     _refuse_member(edit)
+    _refuse_once(edit, "factor", factor)
     routine, hinted = edit.routine, edit.state.hint(HintKind.INTERVAL)
     if routine.trigger_kind == TriggerKind.CRON and not fits_cron(factor):
         raise not_for_cron(factor, routine.name)
     if routine.trigger_kind == TriggerKind.MANUAL and (hinted is None or hinted.expires_at <= edit.now):
         raise InvalidValue("factor", factor, f"{routine.name} is MANUAL and has no interval: propose one first")
+
+
+def _refuse_once(edit: Edit, argument: str, value: Any) -> None:
+    if edit.routine.trigger_kind == TriggerKind.ONCE:
+        expected = f"{edit.routine.name} fires once and has no pace: propose a next time, or change its once_at"
+        raise InvalidValue(argument, value, expected)
 
 
 def _refuse_after_end(edit: Edit, time: datetime) -> None:

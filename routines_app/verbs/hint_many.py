@@ -67,9 +67,9 @@ def _propose_batch(routine_ids: list[int], factor: float, ttl_ms: int, by: By) -
         hint = Hint(HintKind.FACTOR, factor, now + timedelta(milliseconds=ttl_ms), by.reason, by.actor)
 
         def give(routine: Routine, state: RoutineState) -> Proposed | None:
-            # Since it was looked at it may have become a cron, or a member of a rotation, which says when it runs.
+            # Since it was looked at it may have become a cron, one moment, or a member of a rotation, which says when.
             became_cron = routine.trigger_kind == TriggerKind.CRON and not fits_cron(factor)
-            refused = became_cron or routine.rotation_id is not None
+            refused = became_cron or routine.trigger_kind == TriggerKind.ONCE or routine.rotation_id is not None
             proposed = None if refused else propose(routine, state, hint, now)
             return None if is_idle(routine, state, now) else proposed  # its schedule has ended
 
@@ -120,8 +120,10 @@ def _refuse_crons(selected: QuerySet[Routine], factor: float) -> None:
 
 def _with_pace(selected: QuerySet[Routine], now: datetime) -> QuerySet[Routine]:
     """Those that have something to multiply; a MANUAL one only while it is hinted an interval, a member never is."""
-    return selected.filter(rotation=None).filter(
-        ~Q(trigger_kind=TriggerKind.MANUAL) | Q(state__hint_interval_expires_at__gt=now)
+    return (
+        selected.filter(rotation=None)
+        .exclude(trigger_kind=TriggerKind.ONCE)
+        .filter(~Q(trigger_kind=TriggerKind.MANUAL) | Q(state__hint_interval_expires_at__gt=now))
     )
 
 

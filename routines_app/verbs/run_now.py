@@ -51,7 +51,7 @@ from routines_app.protocol.rotate.by_hand import take_turn
 from routines_app.verbs.checking import arguments, limits
 from routines_app.verbs.checking.lookup import RoutineRef, RunRef, find_run
 from routines_app.verbs.checking.rules import Text
-from routines_app.verbs.editing import ACTOR, editing, refuse_archived
+from routines_app.verbs.editing import ACTOR, editing, refuse_archived, refuse_shadowed
 from routines_app.verbs.work import Work, work_of
 
 KEY = Text(longest=limits.LONGEST_KEY, required=True)
@@ -172,6 +172,7 @@ def _options_changed_since(run: RoutineRun) -> bool:
 def ask(routine: Routine, request: Request, now: datetime) -> RoutineRun:
     """The run that is asked for. Inside `editing`: the routine's state is locked."""
     refuse_archived(routine, "does not run any more")
+    refuse_shadowed(routine)
     if routine.task == TICK_TASK:
         return _tick(routine, request, now)
     pool_id, work = pool_of(routine), work_of(routine)

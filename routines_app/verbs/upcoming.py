@@ -48,14 +48,27 @@ def _fires_per_hour(minute: datetime, using: str) -> list[tuple[datetime, float]
         for hour, number in fires:
             hours[(hour - first) // HOUR] += number * count
     scale = _scale(active, sum(row[-1] for row in commonest)) if len(commonest) == SCHEDULES else 1.0
-    return [(first + place * HOUR, fires * scale) for place, fires in enumerate(hours)]
+    single = _single_fires(minute, first, using)
+    return [(first + place * HOUR, fires * scale + single[place]) for place, fires in enumerate(hours)]
 
 
 def _active(minute: datetime, end: datetime, using: str) -> QuerySet[Routine]:
-    """Routines whose schedule may have a slot in the day."""
-    living = Routine.objects.using(using).filter(status=RoutineStatus.ACTIVE).exclude(trigger_kind=TriggerKind.MANUAL)
+    """Routines that fire again and again, and may have a slot in the day."""
+    repeated = [TriggerKind.CRON.value, TriggerKind.INTERVAL.value]
+    living = Routine.objects.using(using).filter(status=RoutineStatus.ACTIVE, trigger_kind__in=repeated)
     begun, ended = Q(start_at=None) | Q(start_at__lt=end), Q(end_at__lte=minute)
     return living.filter(begun).exclude(ended)
+
+
+def _single_fires(minute: datetime, first: datetime, using: str) -> list[int]:
+    """How many routines have their one moment in each hour: each has its own, so they are counted, not grouped."""
+    once = Routine.objects.using(using).filter(status=RoutineStatus.ACTIVE, trigger_kind=TriggerKind.ONCE)
+    coming = once.filter(once_at__gt=minute, once_at__lt=first + HOURS * HOUR)
+    hours = {
+        f"hour_{place}": Count("pk", filter=Q(once_at__gte=begin, once_at__lt=begin + HOUR))
+        for place, begin in enumerate(first + place * HOUR for place in range(HOURS))
+    }
+    return list(coming.aggregate(**hours).values())
 
 
 def _scale(active: QuerySet[Routine], computed: int) -> float:

@@ -22,6 +22,7 @@ from routines_app.verbs import family
 from routines_app.verbs.checking.known_tasks import registered_tasks
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.checking.rules import Integer
+from routines_app.verbs.checking.triggers import refuse_past
 from routines_app.verbs.checking.validation import SCHEDULE_FIELDS, clean_changes, refuse_declared
 from routines_app.verbs.create import refuse_duplicate
 from routines_app.verbs.editing import Edit, editing, refuse_archived
@@ -41,7 +42,9 @@ def update_routine(
     allow_unknown_task: bool = False,
     **changes: Any,
 ) -> Routine:
-    """Change fields of a routine; `cron` and `every` replace each other, empty ones make it MANUAL.
+    """Change fields of a routine; `cron`, `every` and `at` replace each other, empty ones make it MANUAL.
+
+    A new `at` (or `once_at`, its field) is a moment to come, also after an earlier one has fired: it is one more slot.
 
     `version`, or that of the given instance, must be the stored one: an edit made on a stale version is refused.
     Of a routine that is declared in code all but name and task can be changed; it stays so until `give_back`.
@@ -70,6 +73,7 @@ def apply_changes(
         changes = clean_changes(edit.routine, values, allow_unknown_task=allow_unknown_task)
         if edit.routine.is_declared_in_code:
             refuse_declared(edit.routine, changes)
+        refuse_past(changes.get("once_at"), edit.now, "at" if "at" in values else "once_at")
         if changes:
             write(edit, changes)
     return edit.routine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.urls import reverse
@@ -93,7 +93,7 @@ def test_the_window_is_chosen_by_a_click(open_page: Open, make_user: MakeUser) -
 
 
 def test_the_form_shows_only_what_the_trigger_needs(open_page: Open, make_user: MakeUser) -> None:
-    """Cron, interval or neither."""
+    """Cron, interval, one moment or none of them."""
     page = open_page(make_user(), reverse("admin:routines_routine_add"))
     cron, every = page.get_by_label("Cron:"), page.get_by_label("Every:")
     page.get_by_label("Trigger kind:").select_option("CRON")
@@ -102,8 +102,12 @@ def test_the_form_shows_only_what_the_trigger_needs(open_page: Open, make_user: 
     page.get_by_label("Trigger kind:").select_option("INTERVAL")
     expect(every).to_be_visible()
     expect(cron).to_be_hidden()
-    page.get_by_label("Trigger kind:").select_option("MANUAL")
+    page.get_by_label("Trigger kind:").select_option("ONCE")
+    once = page.get_by_label("At:", exact=True)
+    expect(once).to_be_visible()
     expect(every).to_be_hidden()
+    page.get_by_label("Trigger kind:").select_option("MANUAL")
+    expect(once).to_be_hidden()
     expect(page.get_by_label("Starts:")).to_be_hidden()
 
 
@@ -120,6 +124,22 @@ def test_the_preview_follows_the_typing(open_page: Open, make_user: MakeUser) ->
     expect(preview).to_contain_text("Yours: America/New_York")
     expect(preview.get_by_role("row")).to_have_count(11)
     expect(page.locator(".field-cron .rt-typing-error")).to_have_count(0)
+
+
+def test_a_moment_is_picked_and_previewed(open_page: Open, make_user: MakeUser) -> None:
+    """The picker is in the timezone of the admin, the words in the routine's."""
+    page = open_page(make_user(), reverse("admin:routines_routine_add"))
+    page.get_by_label("Name:").fill("alpha")
+    page.get_by_label("Task:", exact=True).select_option("tests.acceptance.tasks.note")
+    page.get_by_label("Trigger kind:").select_option("ONCE")
+    page.get_by_label("Timezone:").fill("Europe/Paris")
+    page.get_by_label("At:", exact=True).fill("2100-03-12T02:00:00")
+    preview = page.get_by_role("complementary", name="Preview")
+    expect(preview).to_contain_text("Once, on 12 Mar 2100 at 03:00, Europe/Paris")
+    expect(preview.get_by_role("row")).to_have_count(2)
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("heading", name="alpha Active")).to_be_visible()
+    assert RoutineState.objects.get().next_slot == datetime(2100, 3, 12, 2, tzinfo=UTC)
 
 
 def test_the_preview_warns_and_compares(open_page: Open, make_user: MakeUser) -> None:

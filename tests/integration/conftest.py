@@ -21,6 +21,12 @@ from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.claim import claim
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.ledger import apart, clock
+from tests.integration.old_schedulers import (  # noqa: F401 - fixtures
+    add_entry,
+    beat_schedule,
+    django_celery_beat,
+    redbeat_app,
+)
 from tests.processes import wait_for
 
 NOTE = "tests.acceptance.tasks.note"

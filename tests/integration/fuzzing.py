@@ -34,7 +34,7 @@ _NASTY = [
     *(f"{DIGITS}s", "1e9d", "-5m", "10m 10m", "0.0000001s", "1y", "99999999999d", "1.5h"),
     *("*/0 * * * *", "0 0 31 2 *", "@reboot", "* * * * * *", "61 * * * *", f"{DIGITS} * * * *", "0-59/7 * * * *"),
     *("Europe/Paris", "../../etc/passwd", "/etc/passwd", "UTC\x00", "a" * 300, "localtime"),
-    *("CRON", "INTERVAL", "MANUAL", "ALL", "ALLOW", "SKIP", "ACTIVE", "failing", "on", "1", "true"),
+    *("CRON", "INTERVAL", "ONCE", "MANUAL", "ALL", "ALLOW", "SKIP", "ACTIVE", "failing", "on", "1", "true"),
     *(
         "<script>alert(1)</script>",
         "'; DROP TABLE routines_routine; --",

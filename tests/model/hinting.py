@@ -28,7 +28,9 @@ ROUTINES: dict[str, dict[str, Any]] = {
     "all": {"every": "6s", "catch_up_policy": "ALL", "misfire_grace_ms": 1000, "catch_up_limit": 4},
     "manual": {"min_interval_ms": 3000},
 }
-NAMES = st.sampled_from(sorted(ROUTINES))
+ONCE = "once"  # which clamps say nothing about
+NAMES = st.sampled_from([*sorted(ROUTINES), ONCE])
+CLAMPED = st.sampled_from(sorted(ROUTINES))
 TTLS = st.sampled_from(["3s", "9s", "25s", "100s"])
 
 
@@ -47,6 +49,7 @@ class Hinting(RuleBasedStateMachine):
         self.workers = Workers(self.world)
         for name, policies in ROUTINES.items():
             service.create_routine(name, **(QUICK | policies))
+        service.create_routine(ONCE, **QUICK, at=self.began + timedelta(seconds=9), catch_up_policy="LAST")
 
     @rule(seconds=st.sampled_from([0.4, 1, 2, 5, 12, 61]))
     def time_passes_without_a_beat(self, seconds: float) -> None:
@@ -88,7 +91,11 @@ class Hinting(RuleBasedStateMachine):
     def the_user_clears_hints(self, name: str) -> None:
         self.try_verb(service.clear_hints, name)
 
-    @rule(name=NAMES, low=st.sampled_from([None, 2000, 8000]), high=st.sampled_from([None, 9000]))
+    @rule(seconds=st.sampled_from([0.5, 3, 8, 25]))
+    def the_user_moves_the_moment(self, seconds: float) -> None:
+        self.try_verb(service.update_routine, ONCE, at=self.world.now + timedelta(seconds=seconds))
+
+    @rule(name=CLAMPED, low=st.sampled_from([None, 2000, 8000]), high=st.sampled_from([None, 9000]))
     def the_user_edits_the_clamps(self, name: str, low: int | None, high: int | None) -> None:
         self.try_verb(service.update_routine, name, min_interval_ms=low, max_interval_ms=high)
 
@@ -125,7 +132,7 @@ class Hinting(RuleBasedStateMachine):
 
     def come_to_rest(self) -> None:
         """Nobody asks for anything any more: whatever is owed happens, and all hints are over."""
-        for name in ROUTINES:
+        for name in (*ROUTINES, ONCE):
             self.try_verb(service.resume_routine, name)
         for seconds in (1, 30, 31, 100):
             self.round()

@@ -142,6 +142,10 @@ class Protocol(RuleBasedStateMachine):
     def the_user_edits(self, name: str, schedule: dict[str, str]) -> None:
         self.try_verb(service.update_routine, name, **schedule)
 
+    @rule(name=NAMES, seconds=st.sampled_from([1, 4, 20]))
+    def the_user_asks_for_one_moment(self, name: str, seconds: int) -> None:
+        self.try_verb(service.update_routine, name, at=self.world.now + timedelta(seconds=seconds))
+
     @rule(policy=st.sampled_from(["FORBID", "REPLACE", "QUEUE"]))
     def the_user_changes_the_policy(self, policy: str) -> None:
         self.try_verb(service.update_routine, "edited", concurrency_policy=policy)

@@ -12,13 +12,13 @@ from tests.oracle.facts import HINTED, History, Run
 from tests.oracle.schedule import INSTANT, Segment, interval_slots, moment, segments
 from tests.oracle.verdict import Verdict
 
-ACCOUNTED = frozenset({"baseline-cron", "baseline-interval", "ended", "archived", "manual"})
+ACCOUNTED = frozenset({"baseline-cron", "baseline-interval", "baseline-once", "ended", "archived", "manual"})
 
 
 def check_coverage(history: History, until: datetime, verdict: Verdict) -> None:
-    """Recompute what cron segments and plain intervals expect; of other intervals, check each span's arithmetic."""
+    """Recompute what crons, moments and plain intervals expect; of other intervals, check each span's arithmetic."""
     for segment in segments(history, accounted_until(history, until)):
-        if segment.is_cron:
+        if segment.is_exact:
             check_slots(history, segment, Segment.slots, verdict)
         elif is_plain_interval(history):
             check_slots(history, segment, partial(plain_slots, history), verdict)

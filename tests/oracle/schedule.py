@@ -25,6 +25,7 @@ FIELDS = (
     "trigger_kind",
     "cron",
     "interval_ms",
+    "once_at",
     "timezone",
     "start_at",
     "end_at",
@@ -45,8 +46,9 @@ class Segment:
     """It ended with a change by plain SQL: nobody knows when that was, only when a beat noticed."""
 
     @property
-    def is_cron(self) -> bool:
-        return bool(self.fields["trigger_kind"] == "CRON")
+    def is_exact(self) -> bool:
+        """Its definition alone says when it fires: of a cron, and of one moment."""
+        return self.fields["trigger_kind"] in ("CRON", "ONCE")
 
     def bounds(self) -> tuple[datetime, datetime]:
         """The stretch narrowed to start_at and end_at, both inclusive."""
@@ -55,8 +57,11 @@ class Segment:
         return after, self.until if end is None else min(self.until, end)
 
     def slots(self) -> list[datetime]:
-        """Every slot of a cron segment."""
+        """Every slot of an exact segment."""
         after, until = self.bounds()
+        if self.fields["trigger_kind"] == "ONCE":
+            at = moment(self.fields["once_at"])
+            return [at] if at is not None and after < at <= until else []
         return list(cron_slots(self.fields["cron"], self.fields["timezone"], after, until))
 
 

@@ -44,6 +44,8 @@ def _schedule(routine: Routine) -> str:
     """The trigger in a few characters."""
     if routine.trigger_kind == TriggerKind.CRON:
         return f"{routine.cron} ({routine.timezone})"
+    if routine.once_at is not None:
+        return f"once, {routine.once_at.isoformat()}"
     return "manual" if routine.interval_ms is None else f"every {service.format_duration(routine.interval_ms)}"
 
 

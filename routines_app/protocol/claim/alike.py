@@ -23,7 +23,7 @@ from routines_app.protocol.plan.planning import grid_of
 
 # Whose slots they are; what is sent, and how; and everything else is which slots they are.
 _IDENTITY = frozenset({"routine_id", "name", "priority", "created_at", "grid_from", "args", "kwargs", "options"})
-_WORK = frozenset({"task", "queue", "timeout_ms", "jitter_ms", "concurrency_policy", "pool_id"})
+_WORK = frozenset({"task", "queue", "timeout_ms", "jitter_ms", "concurrency_policy", "shadow", "pool_id"})
 
 
 def _facts(fields: Collection[str]) -> itemgetter[Any]:

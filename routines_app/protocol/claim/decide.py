@@ -71,7 +71,12 @@ class Claimed(NamedTuple):
 
 
 def needs_active_runs(row: DueRow, now: datetime) -> bool:
-    """Overlap matters for exclusive routines, and while an ALL catch-up goes through one slot after another."""
+    """Overlap matters for exclusive routines, and while an ALL catch-up goes through one slot after another.
+
+    In shadow nothing is sent, so nothing can overlap.
+    """
+    if row.shadow:
+        return False
     if is_exclusive(row.concurrency_policy):
         return True
     catches_all = CatchUpPolicy.ALL in (row.catch_up_policy, row.release_policy)
@@ -84,6 +89,8 @@ def decide(row: DueRow, active: list[ActiveRun], now: datetime, firing_of: Firin
     if row.status != RoutineStatus.ACTIVE or row.next_slot is None or row.fingerprint != fingerprint:
         return _replanned(row, fingerprint, now)
     firing = firing_of(row, row.next_slot)
+    if row.shadow:
+        return _fired(row, _without_a_chain(firing), [], now)
     if firing.sequential and active:
         return _waiting_for_its_turn(row)
     return _fired(row, firing, active, now)
@@ -155,6 +162,13 @@ def _waiting_for_its_turn(row: DueRow) -> Claimed:
     return Claimed(state=state)
 
 
+def _without_a_chain(firing: Firing) -> Firing:
+    """In shadow an ALL catch-up has no chain whose end would set `next_run_at`: the next claim goes on at once."""
+    if not firing.sequential:
+        return firing
+    return replace(firing, next_run_at=firing.next_slot, source=firing.slot_source or firing.source)
+
+
 def _fired(row: DueRow, firing: Firing, active: list[ActiveRun], now: datetime) -> Claimed:
     runs = [skipped_run(row, skip, now) for skip in firing.skipped]
     admission = _Admission(row, active, now)
@@ -187,7 +201,12 @@ class _Admission:
         self.superseded: set[UUID] = set()
 
     def admit(self, run: NewRun) -> NewRun:
-        """The row as admission decides it: sent at once, held with a reason, or skipped."""
+        """The row as admission decides it: sent at once, held with a reason, or skipped.
+
+        In shadow an old scheduler has sent it, or will: the row says that it would have gone.
+        """
+        if self._row.shadow:
+            return run.ended(RunStatus.SKIPPED, Reason.SHADOW, self._now)
         match admit(self._candidate(run), self._active, self._now):
             case Skip(reason):
                 return run.ended(RunStatus.SKIPPED, reason, self._now)

@@ -27,6 +27,7 @@ _ROUTINE_FIELDS = (
     "trigger_kind",
     "cron",
     "interval_ms",
+    "once_at",
     "timezone",
     "start_at",
     "end_at",
@@ -35,6 +36,7 @@ _ROUTINE_FIELDS = (
     "paused_until",
     "priority",
     "concurrency_policy",
+    "shadow",
     "pool_id",
     "catch_up_policy",
     "misfire_grace_ms",
@@ -78,6 +80,7 @@ class DueRow(NamedTuple):
     trigger_kind: str
     cron: str
     interval_ms: int | None
+    once_at: datetime | None
     timezone: str
     start_at: datetime | None
     end_at: datetime | None
@@ -86,6 +89,7 @@ class DueRow(NamedTuple):
     paused_until: datetime | None
     priority: str
     concurrency_policy: str
+    shadow: bool
     pool_id: int | None
     """Its own, or the default pool."""
     catch_up_policy: str

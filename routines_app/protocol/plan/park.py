@@ -27,6 +27,7 @@ from routines_app.protocol.record.events import emit
 logger = logging.getLogger(__name__)
 
 _TIMES = {field.attname for field in RoutineState._meta.concrete_fields if isinstance(field, DateTimeField)}
+_NEEDED = {"once_at"}  # whatever it is: a constraint says that a ONCE routine has one
 _OUT = (RoutineStatus.PARKED, RoutineStatus.ARCHIVED)
 
 
@@ -76,7 +77,7 @@ def _take_away(routine_id: int, now: datetime) -> list[str]:
     """Which columns held what nobody can read."""
     alias = ledger_alias()
     states = RoutineState.objects.using(alias).filter(pk=routine_id)
-    gone = take_unreadable_away(Routine.objects.using(alias).filter(pk=routine_id), now)
+    gone = take_unreadable_away(Routine.objects.using(alias).filter(pk=routine_id), now, needed=_NEEDED)
     # Constraints hold these together with others: a plan without a moment sleeps, an end of a pause has its policy, a
     # hint its expiry.
     together: list[tuple[str, dict[str, Any]]] = [

@@ -18,7 +18,7 @@ from routines_app.core.governor import (
     restarts,
     without_hints,
 )
-from routines_app.core.triggers import CronTrigger, IntervalTrigger, ManualTrigger, Trigger, next_slot
+from routines_app.core.triggers import CronTrigger, IntervalTrigger, ManualTrigger, OnceTrigger, Trigger, next_slot
 from routines_app.core.words import BASELINE, HintKind, RoutineStatus, Source, TriggerKind
 from routines_app.models import Routine, RoutineState
 
@@ -32,6 +32,8 @@ class Schedule(Protocol):
     def cron(self) -> str: ...
     @property
     def interval_ms(self) -> int | None: ...
+    @property
+    def once_at(self) -> datetime | None: ...
     @property
     def timezone(self) -> str: ...
     @property
@@ -94,6 +96,8 @@ def trigger_of(routine: Schedule, state: ScheduleState) -> Trigger:
                 start_at=routine.start_at,
                 end_at=routine.end_at,
             )
+        case TriggerKind.ONCE:
+            return OnceTrigger(at=_moment_of(routine), start_at=routine.start_at, end_at=routine.end_at)
         case TriggerKind.MANUAL:
             return ManualTrigger()
         case untaught:
@@ -112,6 +116,12 @@ def _interval_of(routine: Schedule) -> int:
     if routine.interval_ms is None:
         raise InvalidValue("interval_ms", None, "an INTERVAL routine needs one")
     return routine.interval_ms
+
+
+def _moment_of(routine: Schedule) -> datetime:
+    if routine.once_at is None:
+        raise InvalidValue("once_at", None, "a ONCE routine needs one")
+    return routine.once_at
 
 
 def baseline_source(routine: Schedule) -> Source:
@@ -164,6 +174,7 @@ def fingerprint_of(routine: Schedule) -> str:
         trigger_kind=routine.trigger_kind,
         cron=routine.cron,
         interval_ms=routine.interval_ms,
+        once_at=routine.once_at,
         timezone=routine.timezone,
         start_at=routine.start_at,
         end_at=routine.end_at,
@@ -184,6 +195,7 @@ def schedule_found(routine: Schedule) -> dict[str, Any]:
         "trigger_kind": routine.trigger_kind,
         "cron": routine.cron,
         "interval_ms": routine.interval_ms,
+        "once_at": None if routine.once_at is None else routine.once_at.isoformat(),
         "timezone": routine.timezone,
     }
 
@@ -279,7 +291,7 @@ def _plan_asleep(routine: Schedule, now: datetime) -> Plan:
 
 
 def _anchor_from_now(trigger: Trigger, state: ScheduleState, now: datetime) -> datetime | None:
-    """The last slot that is not in the future: intervals keep their grid, cron looks after now."""
+    """The last slot that is not in the future: intervals keep their grid, others look after now."""
     reached = now
     if isinstance(trigger, IntervalTrigger):
         if trigger.anchor > now:

@@ -13,11 +13,12 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import Error
+from django.db.models import Exists, OuterRef
 
 from routines_app.conf import get_settings
 from routines_app.core.keys import EPOCH, epoch_ms, uuid7_int
 from routines_app.core.transitions import TERMINAL
-from routines_app.models import RoutineRun, RunLog
+from routines_app.models import OldFire, RoutineRun, RunLog
 from routines_app.protocol.ledger.apart import each_apart
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.errors import Trouble, is_outage, trouble_of
@@ -77,6 +78,22 @@ class Sweep:
         elif self._behind is not None:
             self._said.over("kept")
         self._behind, self._kept = None, 0
+
+
+def forget_old_fires(now: datetime) -> int:
+    """Delete one batch of what old schedulers fired before the time whose runs are kept; how many.
+
+    The last fire of each entry stays: a switch-over goes on from it, however long ago it was.
+    """
+    days = get_settings().keep_runs_days
+    if not 0 < days < (now - EPOCH) / timedelta(days=1):
+        return 0
+    fires = OldFire.objects.using(ledger_alias())
+    later = fires.filter(scheduler=OuterRef("scheduler"), key=OuterRef("key"), fired_at__gt=OuterRef("fired_at"))
+    old = fires.filter(Exists(later), fired_at__lt=now - timedelta(days=days)).order_by("fired_at")
+    with bounded():
+        ids = list(old.values_list("pk", flat=True)[: get_settings().prune_batch])
+        return fires.filter(pk__in=ids).delete()[0] if ids else 0
 
 
 def _first_line(error: Error) -> str:

@@ -80,6 +80,7 @@ def reconcile_once(now: datetime, observer: orphans.Observer, monotonic: float) 
         _apart("unpooled", take_unpooled)
         report.gone_nodes = _apart("gone_nodes", lambda: nodes.forget_gone(now))
         report.pruned = _apart("pruned", lambda: _sweep.once(now) or 0)
+        report.pruned += _apart("old fires", lambda: prune.forget_old_fires(now))
         _apart("sampled", lambda: _sampling.once(now))
         _apart("locked", lambda: tell_locked(now))
     if report:

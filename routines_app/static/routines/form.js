@@ -9,6 +9,7 @@
   const NEEDS = {
     CRON: ["cron", "timezone", "start_at", "end_at", "jitter_ms"],
     INTERVAL: ["interval_ms", "start_at", "end_at", "jitter_ms"],
+    ONCE: ["once_at", "timezone", "start_at", "end_at", "jitter_ms"],
     MANUAL: [],
   };
   const SCHEDULE = [...new Set(Object.values(NEEDS).flat())];

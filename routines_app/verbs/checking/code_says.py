@@ -21,7 +21,7 @@ from routines_app.protocol.record.changes import BEAT, CODE
 from routines_app.verbs.checking.validation import DECLARED_FIELDS, FIELDS, SCHEDULE_FIELDS, is_same
 
 ROWS = frozenset({"pool", "parent", "rotation"})
-MOMENTS = frozenset({"start_at", "end_at"})
+MOMENTS = frozenset({"once_at", "start_at", "end_at"})
 
 
 def as_declared(said: dict[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,7 @@ def find_run(ref: RunRef, *, field: str = "run") -> RoutineRun:
 
 
 def find_pool(ref: Pool | int | str, *, field: str = "pool") -> Pool:
+    """The pool that is meant: text is a name, an integer an id."""
     found = Pool.objects.using(ledger_alias()).filter(**_by(ref, field, Pool)).first()
     if found is None:
         names = ", ".join(Pool.objects.using(ledger_alias()).values_list("name", flat=True)[:10])

@@ -34,6 +34,8 @@ def refuse_on_rotation(cleaned: dict[str, Any]) -> None:
                 f"a rotation's own routine has {own!r} there: what concerns members is changed by update_rotation"
             )
             raise NotAllowed(field, cleaned[field], expected)
+    if cleaned.get("once_at") is not None:
+        raise InvalidValue("once_at", cleaned["once_at"], "a rotation ticks again and again: give cron or every")
     if cleaned.get("catch_up_policy") == CatchUpPolicy.ALL:
         expected = "give SKIP or LAST: a tick that was missed picks nothing that the next one would not"
         raise InvalidValue("catch_up_policy", cleaned["catch_up_policy"], expected)
@@ -50,7 +52,9 @@ def membership(cleaned: dict[str, Any], routine: Routine) -> dict[str, Any]:
     if cleaned["trigger_kind"] != TriggerKind.MANUAL:
         given = "trigger_kind" if rotation is None else "rotation"
         value = cleaned["trigger_kind"] if rotation is None else rotation.name
-        raise InvalidValue(given, value, "only a routine that fires by hand is a member: give neither cron nor every")
+        raise InvalidValue(
+            given, value, "only a routine that fires by hand is a member: give none of cron, every and at"
+        )
     policy = cleaned.get("concurrency_policy", ConcurrencyPolicy.FORBID)
     if policy != ConcurrencyPolicy.FORBID:
         raise InvalidValue("concurrency_policy", policy, "a rotation's members have FORBID: one phase at a time")

@@ -10,10 +10,8 @@ from django.utils.timezone import get_default_timezone_name
 
 from routines_app.conf import get_settings
 from routines_app.core.errors import InvalidValue, NotAllowed
-from routines_app.core.triggers import INSTANT, CronTrigger, next_slot
-from routines_app.core.words import TRIGGER_FIELDS, CatchUpPolicy, ConcurrencyPolicy, Priority, TriggerKind
+from routines_app.core.words import TRIGGER_FIELDS, CatchUpPolicy, ConcurrencyPolicy, Priority
 from routines_app.models import Routine
-from routines_app.protocol.plan.planning import kind_of
 from routines_app.verbs.checking import arguments, rules
 from routines_app.verbs.checking.known_tasks import any_task, known_task
 from routines_app.verbs.checking.lookup import find_pool, find_rotation, find_routine
@@ -35,8 +33,15 @@ from routines_app.verbs.checking.rules import (
     Text,
     Word,
 )
+from routines_app.verbs.checking.triggers import (
+    INTERVAL,
+    RULES,
+    SHORT,
+    check_fires,
+    clean_trigger,
+    with_full_names,
+)
 
-INTERVAL = Duration(least=SECOND, most=10 * YEAR)
 EXPONENT_FROM = 1e16  # Python writes larger ones with an exponent
 RETRY_DELAY = Duration(least=0, most=30 * DAY)
 
@@ -50,9 +55,7 @@ FIELDS: dict[str, Rule] = {
     "kwargs": arguments.named,
     "queue": queue,
     "options": Maybe(message_options),
-    "trigger_kind": Word(TriggerKind),
-    "cron": rules.cron,
-    "interval_ms": INTERVAL,
+    **RULES,
     "timezone": rules.timezone,
     "start_at": Maybe(rules.moment),
     "end_at": Maybe(rules.moment),
@@ -85,13 +88,6 @@ ANYWHERE: dict[str, Rule] = {"task": any_task, "phases": any_phases}  # where a 
 # What a row may have from a time when there were fewer rules for it, or a task that is known elsewhere: left as it is,
 # it is not looked at again.
 NAMES = ("name", "tags", "group", "task")
-# What a kind of trigger takes its slots from, and how a caller who asks for the kind gives it.
-OWN_FIELD = {TriggerKind.CRON: "cron", TriggerKind.INTERVAL: "interval_ms", TriggerKind.MANUAL: None}
-NEEDED = {
-    TriggerKind.CRON: "give cron",
-    TriggerKind.INTERVAL: "give every",
-    TriggerKind.MANUAL: "give neither cron nor every",
-}
 # What moves slots: a change of one of these makes a new plan.
 SCHEDULE_FIELDS = frozenset({*TRIGGER_FIELDS, "timezone", "start_at", "end_at", "min_interval_ms", "max_interval_ms"})
 # Fields that have a rule between them: one may be refused because of what another is.
@@ -109,6 +105,7 @@ OTHER_VERBS = {
     "pause_reason": "use pause_routine(routine, reason=…)",
     "declared_in": "it says where the routine comes from and cannot be changed",
     "depth": "it follows from parent",
+    "shadow": "use switch_over",
 }
 
 
@@ -117,7 +114,7 @@ def clean_new(
 ) -> dict[str, Any]:
     """Every field of a new routine, checked. `found`: its pool and the like, of a caller who has looked up many."""
     given, unsaid = _by_field(values), Routine()
-    trigger = _trigger(given, unsaid, "every" if "every" in values else "interval_ms")
+    trigger = clean_trigger(given, unsaid, values)
     cleaned = _each_checked(given, allow_unknown_task) | trigger | (found or {})
     cleaned.setdefault("timezone", default_timezone())
     cleaned |= membership(cleaned, unsaid)
@@ -134,7 +131,7 @@ def clean_changes(
 ) -> dict[str, Any]:
     """The given fields, checked against the routine as it is; only those that change it. `found` as in `clean_new`."""
     given = {name: value for name, value in _by_field(values).items() if not _is_kept_name(routine, name, value)}
-    trigger = _trigger(given, routine, "every" if "every" in values else "interval_ms")
+    trigger = clean_trigger(given, routine, values)
     cleaned = _each_checked(given, allow_unknown_task) | trigger | (found or {})
     if is_rotation(routine):
         refuse_on_rotation(cleaned)
@@ -160,22 +157,17 @@ def refuse_declared(routine: Routine, changes: dict[str, Any]) -> None:
 
 
 def default_timezone() -> str:
+    """The timezone of a routine that names none."""
     return get_settings().default_timezone or get_default_timezone_name()
 
 
 def _by_field(values: dict[str, Any]) -> dict[str, Any]:
-    """The values under the names of their fields: `every` is the interval."""
-    given = dict(values)
-    if "every" in given:
-        every = given.pop("every")
-        if given.get("interval_ms") is not None and every is not None:
-            raise InvalidValue("every", every, "give every or interval_ms, not both")
-        given["interval_ms"] = every if every is not None else given.get("interval_ms")
+    given = with_full_names(values)
     for field, value in given.items():
         if field in OTHER_VERBS:
             raise InvalidValue(field, value, OTHER_VERBS[field])
         if field not in FIELDS:
-            raise rules.unknown_field(field, value, [*FIELDS, "every"])
+            raise rules.unknown_field(field, value, [*FIELDS, *SHORT])
     return given
 
 
@@ -213,42 +205,6 @@ def _rule_of(field: str, allow_unknown_task: bool) -> Rule:
     return ANYWHERE[field] if allow_unknown_task and field in ANYWHERE else FIELDS[field]
 
 
-def _trigger(given: dict[str, Any], routine: Routine, interval_field: str) -> dict[str, Any]:
-    """Kind, expression and interval as they will be: what is given decides, and replaces the other one."""
-    cron, every = given.get("cron"), given.get("interval_ms")
-    if cron not in (None, "") and every not in (None, ""):
-        raise InvalidValue("cron", cron, "give cron or every, not both")
-    if cron not in (None, ""):
-        found = _trigger_of(TriggerKind.CRON, cron=rules.cron("cron", cron))
-    elif every not in (None, ""):
-        found = _trigger_of(TriggerKind.INTERVAL, interval_ms=INTERVAL(interval_field, every))
-    else:
-        found = _kept_trigger(given, routine)
-    return _agreeing(given, found)
-
-
-def _kept_trigger(given: dict[str, Any], routine: Routine) -> dict[str, Any]:
-    """Nothing new is given: what the routine has stays, unless it was emptied or MANUAL is asked for."""
-    kind = kind_of(routine)
-    asked = str(given.get("trigger_kind") or "").upper()
-    if OWN_FIELD[kind] in given or asked == TriggerKind.MANUAL:
-        return _trigger_of(TriggerKind.MANUAL)
-    return _trigger_of(kind, cron=routine.cron, interval_ms=routine.interval_ms)
-
-
-def _trigger_of(kind: TriggerKind, *, cron: str = "", interval_ms: int | None = None) -> dict[str, Any]:
-    return {"trigger_kind": kind.value, "cron": cron, "interval_ms": interval_ms}
-
-
-def _agreeing(given: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
-    if given.get("trigger_kind") in (None, ""):
-        return found
-    asked = FIELDS["trigger_kind"]("trigger_kind", given["trigger_kind"])
-    if asked != found["trigger_kind"]:
-        raise InvalidValue("trigger_kind", given["trigger_kind"], f"for {asked}, {NEEDED[TriggerKind(asked)]}")
-    return found
-
-
 def _check_together(cleaned: dict[str, Any], routine: Routine) -> None:
     """The rules between fields; those that are not given count as the routine has them."""
 
@@ -258,21 +214,9 @@ def _check_together(cleaned: dict[str, Any], routine: Routine) -> None:
     _in_order(value, "start_at", "end_at", "a time not before start_at")
     _in_order(value, "min_interval_ms", "max_interval_ms", "a duration not below min_interval_ms")
     _in_order(value, "retry_delay_ms", "retry_max_delay_ms", "a duration not below retry_delay_ms")
-    if value("trigger_kind") == TriggerKind.CRON and value("start_at") and value("end_at"):
-        _check_fires_between(value)
+    check_fires(value)
 
 
 def _in_order(value: Any, low: str, high: str, expected: str) -> None:
     if value(low) is not None and value(high) is not None and value(high) < value(low):
         raise InvalidValue(high, value(high), f"give {expected} ({value(low)})")
-
-
-def _check_fires_between(value: Any) -> None:
-    trigger = CronTrigger(
-        expression=value("cron"),
-        timezone=value("timezone"),
-        start_at=value("start_at"),
-        end_at=value("end_at"),
-    )
-    if next_slot(trigger, value("start_at") - INSTANT) is None:
-        raise InvalidValue("cron", value("cron"), "give an expression that fires between start_at and end_at")

@@ -10,6 +10,8 @@ MOST_NAMED = 3  # of what is wrong; a line has an end
 
 
 class Level(StrEnum):
+    """How bad it is."""
+
     OK = "ok"
     WARNING = "warning"
     """It works, but not as it should, or not for long."""

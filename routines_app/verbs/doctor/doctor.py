@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from routines_app.masks import masked_line
 from routines_app.protocol.ledger.timeouts import bounded_reads
 from routines_app.verbs.deadline import within
-from routines_app.verbs.doctor import database, fleet, project, schema, servers, work
+from routines_app.verbs.doctor import database, fleet, project, schema, servers, shadow, work
 from routines_app.verbs.doctor.answers import Answer, Level
 
 SECONDS = 5.0  # for each question
@@ -55,6 +55,7 @@ CHECKS = (
     _Check("never fire", work.never_fire),
     _Check("parked", work.parked),
     _Check("failing", work.failing),
+    _Check("shadow", shadow.shadow),
     _Check("scheduler", project.scheduler),
     _Check("system checks", project.system_checks, needs_database=False),
 )

@@ -106,14 +106,14 @@ def overdue() -> Answer:
 
 
 def never_fire() -> Answer:
-    """Active routines with a schedule that no beat will look at again."""
+    """Active routines with a schedule that no beat will look at again; one that was to fire once has done so."""
     states = RoutineState.objects.using(ledger_alias()).filter(
         routine__status=RoutineStatus.ACTIVE, next_run_at__isnull=True
     )
     states = states.exclude(routine__trigger_kind=TriggerKind.MANUAL).exclude(next_source=Source.CATCHING_UP)
     if unplanned := _names(states.exclude(next_source=Source.ENDED)):
         return error(f"without a plan {unplanned}", "run manage.py routines replan")
-    if ended := _names(states.filter(next_source=Source.ENDED)):
+    if ended := _names(states.filter(next_source=Source.ENDED).exclude(routine__trigger_kind=TriggerKind.ONCE)):
         return warning(f"ended, and still active {ended}", "archive them, or give them a later end_at")
     return ok("each active schedule has a next time")
 

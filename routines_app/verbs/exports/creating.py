@@ -10,7 +10,7 @@ from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Rotation, Routine, RoutineState
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.planning import plan_slots, replan
+from routines_app.protocol.plan.planning import baseline_source, plan_slots, replan
 from routines_app.protocol.rotate.enrol import enrol
 from routines_app.protocol.rotate.left_out import leave_out_archived
 from routines_app.verbs.exports.drafts import Draft, New
@@ -78,6 +78,10 @@ def _plan(new: New, state: RoutineState, now: datetime) -> None:
         routine.status = RoutineStatus.PAUSED
         routine.paused_until, routine.pause_reason = new.pause.until, new.pause.reason
     plan_slots(routine, state, now)
+    if new.owed is not None:
+        state.last_slot, state.next_run_at = new.owed.after, new.owed.first
+        state.next_source = baseline_source(routine)
+        state.set_slot(new.owed.first, state.next_source)
 
 
 def _create_rotations(new: Sequence[New]) -> None:

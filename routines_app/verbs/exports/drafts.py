@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from routines_app.models import Pool, Rotation, Routine
@@ -20,6 +21,15 @@ class Options:
     allow_unknown_task: bool = False
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Owed:
+    """Slots from before a routine was created that it has to account for: another scheduler has not sent them."""
+
+    after: datetime | None
+    """What is accounted for. None: the schedule begins with the first slot."""
+    first: datetime
+
+
 @dataclass(kw_only=True, slots=True)
 class New:
     """A routine that is to be created. Whatever refers to it holds this instance, which gets its id when written."""
@@ -32,6 +42,7 @@ class New:
     """That rotation's columns."""
     pause: Pause | None = None
     archived: bool = False
+    owed: Owed | None = None
 
 
 @dataclass(kw_only=True, slots=True)

@@ -83,6 +83,7 @@ OF_ROUTINES = [
     Field("task", "task"),
     Field("args", "args", Kind.FREE),
     Field("kwargs", "kwargs", Kind.FREE),
+    Field("at", "once_at", Kind.MOMENT),
     *_SCHEDULE,
     *_RUNNING,
     Field("rotation", "rotation", Kind.REFERENCE),

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from routines_app.core.errors import InvalidValue, NotAllowed, NotFound, RoutineError
-from routines_app.core.words import RoutineStatus
+from routines_app.core.words import TRIGGER_FIELDS, RoutineStatus
 from routines_app.models import Rotation, Routine
 from routines_app.verbs.checking.membership import OF_A_ROTATION, refuse_on_rotation
 from routines_app.verbs.checking.validation import clean_changes, clean_new, clean_value, is_same, refuse_declared
@@ -32,7 +32,7 @@ from routines_app.verbs.exports.wanted import Wanted
 from routines_app.verbs.exports.words import ImportAction
 from routines_app.verbs.rotations import fields as rotation_fields
 
-TRIGGER = frozenset({"cron", "interval_ms"})
+TRIGGER = frozenset(TRIGGER_FIELDS) - {"trigger_kind"}
 
 
 @dataclass

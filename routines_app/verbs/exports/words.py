@@ -6,6 +6,8 @@ from enum import StrEnum
 
 
 class FileFormat(StrEnum):
+    """What a file of routines is written in."""
+
     YAML = "yaml"
     JSON = "json"
 

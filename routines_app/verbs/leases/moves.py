@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from routines_app.core.holding import HELD_AS
-from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus
+from routines_app.core.words import TRIGGER_FIELDS, CatchUpPolicy, Reason, RoutineStatus
 from routines_app.models import Routine, RoutineState
 from routines_app.protocol.claim.due import DueRow
 from routines_app.protocol.plan.hints import move_plan
@@ -21,7 +21,7 @@ from routines_app.protocol.plan.unfired import Left, move_past_planned, move_pas
 from routines_app.verbs.leases.what_if import WhatIf
 from routines_app.verbs.update import counted_from
 
-_SCHEDULE = ("trigger_kind", "cron", "interval_ms", "status", "paused_until")  # what moves of a routine itself
+_SCHEDULE = (*TRIGGER_FIELDS, "status", "paused_until")  # what moves of a routine itself
 _ROUTINE = [field.attname for field in Routine._meta.concrete_fields if field.attname in DueRow._fields]
 _STATE = [field.attname for field in RoutineState._meta.concrete_fields if field.attname in DueRow._fields]
 

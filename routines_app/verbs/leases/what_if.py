@@ -17,7 +17,7 @@ from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs.checking import rules
 from routines_app.verbs.checking.lookup import LARGEST_ID, find_pool, find_routine
 from routines_app.verbs.checking.rules import Rule, Word
-from routines_app.verbs.checking.validation import INTERVAL
+from routines_app.verbs.checking.triggers import INTERVAL, trigger_fields
 from routines_app.verbs.edit_pools import FIELDS as POOL_FIELDS
 from routines_app.verbs.leases.facts import PoolFacts
 
@@ -111,9 +111,8 @@ def _trigger(name: str, value: Any) -> dict[str, Any]:
         expression = rules.cron(name, value["cron"])
         if not expression:
             raise InvalidValue(name, value, "give a cron expression such as 0 9 * * MON-FRI")
-        return {"trigger_kind": TriggerKind.CRON.value, "cron": expression, "interval_ms": None}
-    interval_ms = INTERVAL(name, value["every"])
-    return {"trigger_kind": TriggerKind.INTERVAL.value, "cron": "", "interval_ms": interval_ms}
+        return trigger_fields(TriggerKind.CRON, cron=expression)
+    return trigger_fields(TriggerKind.INTERVAL, interval_ms=INTERVAL(name, value["every"]))
 
 
 class _Routines:

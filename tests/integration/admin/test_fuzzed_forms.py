@@ -22,7 +22,7 @@ from tests.integration.fuzzing import DEEP, DEEP_OBJECT, DIGITS, VALUES, Pairs, 
 ADMIN = ["_continue", "_addanother", "_saveasnew", "_popup", "_to_field", "_changelist_filters", "csrfmiddlewaretoken"]
 FIELDS = [*RoutineForm.base_fields, *ADMIN]
 PREVIEWED = ["routine", "viewer_timezone", "trigger_kind", "cron", "interval_ms", "timezone", "start_at", "end_at"]
-PREVIEWED += ["jitter_ms", "task", "queue", "concurrency_policy"]
+PREVIEWED += ["once_at", "jitter_ms", "task", "queue", "concurrency_policy"]
 ACTIONS = [
     "action",
     "_selected_action",
@@ -86,11 +86,12 @@ def test_a_form_that_starts_with_values_from_its_address(scene: Scene, given_in:
 
 
 @fuzzed(20)
-@given(changed=pairs(PREVIEWED), kind=st.sampled_from(["CRON", "INTERVAL"]))
+@given(changed=pairs(PREVIEWED), kind=st.sampled_from(["CRON", "INTERVAL", "ONCE"]))
 def test_the_preview(scene: Scene, changed: Pairs, kind: str) -> None:
     """It is asked at every key."""
     filled = {"routine": scene.routine.pk, "trigger_kind": kind, "cron": "0 9 * * *", "interval_ms": "5m"}
     filled |= {"timezone": "Europe/Paris", "task": scene.routine.task, "concurrency_policy": "FORBID"}
+    filled |= {"once_at": "2100-01-01T00:00"}
     posted(scene.client, reverse("admin:routines_routine_preview"), over(filled, changed))
 
 

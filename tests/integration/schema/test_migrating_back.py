@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -14,11 +14,26 @@ from django.db.migrations.executor import MigrationExecutor
 
 from routines_app import service
 from routines_app.core.rotation import TICK_TASK
-from routines_app.models import Pool, Rotation, RotationSample, Routine, RoutineRun, RoutineState, ScheduleChange
+from routines_app.core.triggers import CronTrigger, next_slot
+from routines_app.models import (
+    MovedEntry,
+    Pool,
+    Rotation,
+    RotationSample,
+    Routine,
+    RoutineRun,
+    RoutineState,
+    ScheduleChange,
+)
+from routines_app.protocol.claim.claim import claim_due
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.plan.planning import is_edited_outside
 from routines_app.verbs.declare import declare_routine
 
 RELEASED = ("routines", "0005_own_limits")
 BEFORE_ROTATIONS = ("routines", "0007_hints")
+BEFORE_SHADOW = ("routines", "0010_once")
+BEFORE_ONCE = ("routines", "0009_declared")
 BEFORE_DECLARED = ("routines", "0008_rotations")
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -116,6 +131,29 @@ def test_a_refusal_comes_before_anything_is_dropped(model: Any, constraint: str,
 
 
 @pytest.mark.usefixtures("forward_again")
+def test_one_moment_becomes_a_cron_that_starts_and_ends_with_it() -> None:
+    """An older release fires it then, once: it is planned by the fingerprint that such a cron has there."""
+    moment = clock.now().replace(microsecond=0) + timedelta(days=40)
+    service.create_routine("new year", task="celery.accumulate", at=moment, timezone="Asia/Tokyo", max_interval_ms="1h")
+    service.create_routine("hourly", task="celery.accumulate", cron="0 * * * *", timezone="UTC")
+    run_of(Routine.objects.get(name="new year"), "s:1", status="SUCCESS", source="baseline-once")
+    older = migrated_back(BEFORE_ONCE)
+    found = older.get_model("routines", "Routine").objects.get(name="new year")
+    assert (found.trigger_kind, found.timezone, found.start_at, found.end_at) == ("CRON", "UTC", moment, moment)
+    assert next_slot(CronTrigger(expression=found.cron, timezone="UTC"), clock.now()) == moment
+    assert older.get_model("routines", "RoutineRun").objects.get().source == "baseline-cron"
+    state = older.get_model("routines", "RoutineState").objects.get(routine__name="new year")
+    assert (state.next_slot, state.next_run_at) == (moment, moment)
+    assert (state.next_source, state.slot_source) == ("baseline-cron", "baseline-cron")
+    MigrationExecutor(connection).migrate(MigrationExecutor(connection).loader.graph.leaf_nodes("routines"))
+    for routine in Routine.objects.select_related("state"):  # whose fingerprints are as they were there
+        assert not is_edited_outside(routine, routine.state)
+    claim_due(moment)
+    fired = RoutineRun.objects.filter(routine__name="new year", status="PENDING")
+    assert fired.values_list("scheduled_for", flat=True).get() == moment
+
+
+@pytest.mark.usefixtures("forward_again")
 def test_what_code_says_goes_and_comes_back_with_its_next_sync() -> None:
     """Without what code has said, the history tells what people have changed: that stays."""
     fields = {"task": "celery.accumulate", "cron": "0 3 * * *", "max_attempts": 2}
@@ -193,3 +231,22 @@ def test_a_refused_word_of_a_run_leaves_rotations_where_they_are() -> None:
         assert Rotation.objects.values_list("routine__name", flat=True).get() == "feeds"
         assert Routine.objects.values_list("rotation_id", flat=True).get(name="feed") is not None
     migrated_back(BEFORE_ROTATIONS)
+
+
+@pytest.mark.usefixtures("forward_again")
+def test_a_routine_in_shadow_is_paused() -> None:
+    """An older release would fire it beside its old scheduler. The history says why, and others go on."""
+    for name in ("shadowed", "own"):
+        service.create_routine(name, task="celery.accumulate", every="1m")
+    shadowed = Routine.objects.get(name="shadowed")
+    Routine.objects.filter(pk=shadowed.pk).update(shadow=True)
+    MovedEntry.objects.create(routine=shadowed, scheduler="celery-redbeat", key="shadowed")
+    run_of(shadowed, "s:1:1:1", status="SKIPPED", reason="shadow", started_at=None)
+    older = migrated_back(BEFORE_SHADOW)
+    routines = older.get_model("routines", "Routine").objects
+    assert set(routines.values_list("name", "status")) == {("shadowed", "PAUSED"), ("own", "ACTIVE")}
+    states = older.get_model("routines", "RoutineState").objects
+    assert states.filter(next_run_at=None).values_list("routine__name", "next_source").get() == ("shadowed", "paused")
+    assert older.get_model("routines", "RoutineRun").objects.get().reason == "superseded"
+    changes = older.get_model("routines", "ScheduleChange").objects.filter(routine_id=shadowed.pk).order_by("id")
+    assert list(changes.values_list("kind", flat=True)) == ["created", "paused"]

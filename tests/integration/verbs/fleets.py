@@ -67,6 +67,7 @@ class Fleet:
         choice = self.random.choice
         every = choice([30_000, 600_000, 3_600_000])
         cron = f"{number} */10 * * * *" if self._maybe(0.25) else ""  # at a second of its own
+        catch_up = choice([*CatchUpPolicy])
         status = choice([*[RoutineStatus.ACTIVE] * 6, RoutineStatus.PAUSED, RoutineStatus.PARKED])
         routine = Routine.objects.create(
             name=f"routine {number:02}",
@@ -82,7 +83,9 @@ class Fleet:
             depth=choice([0, 0, 1, 3]),
             concurrency_policy=choice(POLICIES),
             pool=choice([None, *self.pools]),
-            catch_up_policy=choice([*CatchUpPolicy]),
+            catch_up_policy=catch_up,
+            # Claim after claim, an ALL catch-up in shadow goes on at once; a plan is about one look.
+            shadow=number % 5 == 3 and catch_up != CatchUpPolicy.ALL,
             expires_ms=choice([None, None, 40_000]),
             created_at=self.now - timedelta(days=30 + number),
         )

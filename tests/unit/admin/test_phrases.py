@@ -30,6 +30,21 @@ def test_a_schedule_reads_as_a_sentence(kind: str, cron: str, interval: int | No
     assert phrases.schedule_in_words(kind, cron, interval, "Europe/Paris") == words
 
 
+@pytest.mark.parametrize(
+    ("moment", "timezone", "words"),
+    [
+        ("2027-03-12T02:00:00+00:00", "Europe/Paris", "Once, on 12 Mar 2027 at 03:00, Europe/Paris"),
+        ("2027-07-01T00:00:30.250+00:00", "UTC", "Once, on 1 Jul 2027 at 00:00:30, UTC"),
+        ("2027-03-12T02:00:00+00:00", "Nowhere/Land", "Once, on 12 Mar 2027 at 02:00, UTC"),
+        ("2027-03-12T02:00:00+00:00", "", "Once, on 12 Mar 2027 at 02:00, UTC"),
+        ("9999-12-31T23:00:00+00:00", "Asia/Tokyo", "Once, on 31 Dec 9999 at 23:00, UTC"),
+    ],
+)
+def test_one_moment_reads_as_a_date(moment: str, timezone: str, words: str) -> None:
+    """In the routine's own timezone, if it is one."""
+    assert phrases.schedule_in_words("ONCE", "", None, timezone, datetime.fromisoformat(moment)) == words
+
+
 @pytest.mark.parametrize(("factor", "words"), [(5, "5 times slower"), (0.5, "2 times faster"), (1, "as usual")])
 def test_a_factor_says_which_way_it_goes(factor: float, words: str) -> None:
     """More is slower."""

@@ -112,6 +112,7 @@ EVERY_ROUTINE_VALUE = {
     "trigger_kind": "INTERVAL",
     "cron": "",
     "interval_ms": 86_400_000,
+    "once_at": None,
     "timezone": "Europe/Berlin",
     "start_at": MOMENT - 30 * SECOND,
     "end_at": MOMENT + 30 * SECOND,
@@ -120,6 +121,7 @@ EVERY_ROUTINE_VALUE = {
     "paused_until": MOMENT + 31 * SECOND,
     "priority": "HIGH",
     "concurrency_policy": "REPLACE",
+    "shadow": True,
     "catch_up_policy": "LAST",
     "misfire_grace_ms": 12,
     "catch_up_window_ms": 13,
@@ -158,6 +160,7 @@ NO_ROUTINE_VALUE = {
     "trigger_kind": "CRON",
     "cron": "* * * * *",
     "interval_ms": None,
+    "once_at": None,
     "timezone": "UTC",
     "start_at": None,
     "end_at": None,
@@ -166,6 +169,7 @@ NO_ROUTINE_VALUE = {
     "paused_until": None,
     "priority": "MEDIUM",
     "concurrency_policy": "ALLOW",
+    "shadow": False,
     "catch_up_policy": "SKIP",
     "misfire_grace_ms": 0,
     "catch_up_window_ms": None,
@@ -181,14 +185,17 @@ NO_ROUTINE_VALUE = {
 
 
 def test_every_column_is_read() -> None:
-    """Of a routine that has a value everywhere, and of one that has none."""
+    """Of a routine that has a value everywhere, of one that has none, and of one with what the first cannot have."""
     pool = Pool.objects.create(name="pool", max_concurrent=1)
     full = every_state_value()
     first = make_routine(full, pool=pool, **EVERY_ROUTINE_VALUE)
     second = make_routine(NO_STATE_VALUE, **NO_ROUTINE_VALUE)
+    once = NO_ROUTINE_VALUE | {"name": "once", "trigger_kind": "ONCE", "cron": "", "once_at": MOMENT}
+    third = make_routine(NO_STATE_VALUE, **once)
     assert [decoded(row) for row in taken()] == [
         DueRow(routine_id=first.pk, pool_id=pool.pk, **full, **EVERY_ROUTINE_VALUE),
         DueRow(routine_id=second.pk, pool_id=None, **NO_STATE_VALUE, **NO_ROUTINE_VALUE),
+        DueRow(routine_id=third.pk, pool_id=None, **NO_STATE_VALUE, **once),
     ]
 
 

@@ -68,6 +68,21 @@ def test_what_a_person_has_mended_meanwhile_is_not_parked_again() -> None:
     assert (stored().status, parkings()) == ("ACTIVE", 1)
 
 
+@needs_postgresql
+def test_a_moment_that_nobody_can_read_becomes_one_that_is_over() -> None:
+    """A ONCE routine must have one. Reset, it has ended: nobody knows any more when it was to fire."""
+    routine = service.create_routine("nightly", task=NOTE, at=clock.now() + timedelta(hours=1))
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE routines_routine SET once_at = 'infinity'")
+    assert fail_by(routine, FIRST)
+    found = stored()
+    assert (found.status, "once_at" in found.pause_reason) == ("PARKED", True)
+    assert found.once_at is not None
+    assert found.once_at <= clock.now()
+    service.reset_routine("nightly")
+    assert (stored().status, stored().state.next_source) == ("ACTIVE", "ended")
+
+
 @pytest.mark.parametrize("error", [MemoryError(), ValueError("a bug"), OperationalError("lock timeout")])
 def test_a_routine_that_can_be_read_is_not_parked_for_an_error_that_passes(error: Exception) -> None:
     assert not fail_by(make(), error)

@@ -6,6 +6,7 @@ The database refuses such words by a constraint; these tests take it away, as so
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -107,14 +108,15 @@ def test_a_catch_up_of_a_kind_that_is_none_goes_on_to_be_parked(unchecked: None)
 
 @pytest.mark.parametrize("kind", TriggerKind)
 def test_a_catch_up_goes_on_by_what_its_kind_counts_by(db: None, kind: TriggerKind) -> None:
-    trigger = {"CRON": {"cron": "* * * * *"}, "INTERVAL": {"every": "1m"}, "MANUAL": {}}[kind]
-    routine = service.create_routine("late", task=TASK, catch_up_policy="ALL", **trigger)
     now = clock.now()
+    once = {"at": now + timedelta(minutes=1)}
+    trigger = {"CRON": {"cron": "* * * * *"}, "INTERVAL": {"every": "1m"}, "ONCE": once, "MANUAL": {}}[kind]
+    routine = service.create_routine("late", task=TASK, catch_up_policy="ALL", **trigger)
     RoutineState.objects.update(next_slot=now, next_run_at=None, next_source=Source.CATCHING_UP)
 
     catch_up.continue_catch_up([routine.pk], now)
 
-    expected = "baseline-cron" if kind == "CRON" else "baseline-interval"  # a MANUAL one counts by its hint's interval
+    expected = BASELINE[kind] or "baseline-interval"  # a MANUAL one counts by its hint's interval
     assert RoutineState.objects.values_list("next_run_at", "next_source").get() == (now, expected)
 
 

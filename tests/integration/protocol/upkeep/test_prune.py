@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from routines_app import service
-from routines_app.models import RoutineRun, RunLog, new_run_id
+from routines_app.models import OldFire, RoutineRun, RunLog, new_run_id
 from routines_app.protocol.upkeep import prune
 from tests.acceptance.ringing import ring, routine
 from tests.integration.holding import held, needs_row_locks
@@ -88,3 +89,14 @@ def test_a_run_that_somebody_holds_is_pruned_another_time() -> None:
     with held("routinerun", "id", [ids[1].hex if connection.vendor == "mysql" else ids[1]]):
         assert prune.Sweep().once(timezone.now()) == 2
     assert prune.Sweep().once(timezone.now()) == 1
+
+
+def test_old_fires_go_with_the_runs_of_their_time_but_for_the_last() -> None:
+    """What old schedulers fired; a switch-over goes on from the last one of each entry."""
+    now = timezone.now()
+    for key, days in (("daily", 0), ("daily", 40), ("daily", 41), ("yearly", 200), ("yearly", 565)):
+        at = now - timedelta(days=days)
+        OldFire.objects.create(scheduler="celery-redbeat", key=key, task_id=f"{key} {days}", fired_at=at)
+    assert prune.forget_old_fires(now) == 3
+    assert set(OldFire.objects.values_list("task_id", flat=True)) == {"daily 0", "yearly 200"}
+    assert prune.forget_old_fires(now) == 0

@@ -12,11 +12,11 @@ from django.test import Client, override_settings
 from kombu import Queue
 
 from routines_app import service
-from routines_app.beat.entries import read_entries
 from routines_app.coordination.leases import lease_key
 from routines_app.coordination.redis_client import key
 from routines_app.models import Routine
 from routines_app.verbs.declare import declare_routine
+from routines_app.verbs.moving.beat_schedule import read_beat_schedule
 from tests.integration.conftest import NOTE
 
 Make = Callable[..., Routine]
@@ -132,4 +132,4 @@ def test_an_entry_of_the_beat_schedule_may_name_a_queue_or_be_given_one(given: A
     """As Celery takes either."""
     app = Celery("shop", set_as_current=False)
     app.conf.beat_schedule = {"nightly": {"task": NOTE, "schedule": 60, "options": {"queue": given}}}
-    assert read_entries(app).fields["nightly"]["queue"] == name
+    assert read_beat_schedule(app).fields["nightly"]["queue"] == name

@@ -15,9 +15,9 @@ from pytest_django import Settings
 from routines_app import service
 from routines_app.beat import checks
 from routines_app.beat.declared import Declarations
-from routines_app.beat.entries import read_entries
 from routines_app.models import Pool, Routine, ScheduleChange
 from routines_app.protocol.ledger import clock
+from routines_app.verbs.moving.beat_schedule import read_beat_schedule
 
 TASK = "tests.acceptance.tasks.note"
 EVERY = {"task": TASK, "schedule": 60}
@@ -38,7 +38,7 @@ def imported(**entry: Any) -> Routine:
 
 
 def refusal(entry: Any) -> str:
-    found = read_entries(app(report=entry))
+    found = read_beat_schedule(app(report=entry))
     assert not found.fields
     return found.refused["report"]
 
@@ -95,7 +95,7 @@ def test_an_entry_is_what_celery_would_run(
 )
 def test_an_interval_is_rounded_to_the_millisecond(every: Any, milliseconds: int) -> None:
     """Celery's beat is not that precise itself."""
-    found = read_entries(app(report=EVERY | {"schedule": every}))
+    found = read_beat_schedule(app(report=EVERY | {"schedule": every}))
     assert found.fields["report"]["every"] == timedelta(milliseconds=milliseconds)
 
 

@@ -1,0 +1,90 @@
+"""The way back: routines are in shadow again, and their old entries fire.
+
+Ours stop first, so no slot is fired twice: in one transaction the routines are put into shadow and the last slot of
+each that was ours is stored. Then the old entries are enabled as if they had fired that one themselves: what has come
+due in between is overdue to the old beat, which sends it once. Whoever dies in between leaves routines in shadow whose
+old entries are disabled; the same again goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from routines_app.core.words import RoutineStatus
+from routines_app.models import ChangeKind, MovedEntry, Routine, ScheduleChange
+from routines_app.protocol.ledger import clock
+from routines_app.protocol.ledger.arrays import AnyOf
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.locks import lock_states
+from routines_app.protocol.record import changes
+from routines_app.verbs.checking.lookup import RoutineRef
+from routines_app.verbs.editing import REASON, actor_name
+from routines_app.verbs.held_rows import verb_transaction
+from routines_app.verbs.moving.old_entries import OldScheduler
+from routines_app.verbs.shadow.choosing import chosen, in_batches
+from routines_app.verbs.shadow.old_side import side_of
+from routines_app.verbs.shadow.switch_over import Author, SwitchOver
+
+GONE = "its old entry is gone: there is nothing to go back to"
+STATIC = "a beat_schedule has nothing to be enabled: archive the routine, and start Celery's own beat"
+
+
+def switch_back(
+    routines: RoutineRef | Iterable[RoutineRef] | None = None,
+    *,
+    scheduler: str | None = None,
+    dry_run: bool = False,
+    actor: str = "",
+    reason: str = "",
+) -> SwitchOver:
+    """Put routines that were switched over into shadow again, and enable their old entries: of these, of that
+    scheduler, or all. The entry of a routine that is not ACTIVE stays disabled."""
+    who = Author(actor_name(actor), REASON("reason", reason))
+    entries, found = chosen(routines, scheduler, back=True), SwitchOver()
+    for kind, batch in in_batches(entries):
+        there = side_of(kind).last_runs([entry.key for entry in batch])
+        found.refused |= {
+            entry.routine.name: STATIC if kind == OldScheduler.BEAT_SCHEDULE else GONE
+            for entry in batch
+            if entry.key not in there
+        }
+        going = [entry for entry in batch if entry.key in there]
+        if going and not dry_run:
+            _go_back(kind, going, who)
+        found.switched += [entry.routine.name for entry in going]
+    return found
+
+
+def _go_back(scheduler: str, batch: Sequence[MovedEntry], who: Author) -> None:
+    active = _stop_ours(batch, who)
+    side_of(scheduler).enable({entry.key: entry.last_fired_at for entry in batch if entry.routine_id in active})
+    entries = MovedEntry.objects.using(ledger_alias()).filter(pk__in=[entry.pk for entry in batch])
+    entries.update(switched_at=None, disabled_at=None)
+
+
+def _stop_ours(batch: Sequence[MovedEntry], who: Author) -> set[int]:
+    """Put them into shadow; which are ACTIVE. `last_fired_at` is then the last slot that was ours."""
+    ids, alias = [entry.routine_id for entry in batch], ledger_alias()
+    with verb_transaction("routines", len(batch)):
+        states = {state.pk: state for state in lock_states(ids)}
+        routines, now = list(Routine.objects.using(alias).filter(AnyOf("pk", ids))), clock.now()
+        for entry in batch:
+            if not entry.routine.shadow:
+                entry.last_fired_at, entry.disabled_at = states[entry.routine_id].last_slot, now
+        MovedEntry.objects.using(alias).bulk_update(batch, ["last_fired_at", "disabled_at"])
+        Routine.objects.using(alias).filter(AnyOf("pk", ids)).update(shadow=True, updated_at=now)
+        ScheduleChange.objects.using(alias).bulk_create(
+            changes.new(
+                ChangeKind.UPDATED,
+                routine,
+                states[routine.pk],
+                now,
+                actor=who.actor,
+                reason=who.reason,
+                before={"shadow": False},
+                after={"shadow": True},
+            )
+            for routine in routines
+            if not routine.shadow
+        )
+    return {routine.pk for routine in routines if routine.status == RoutineStatus.ACTIVE}
