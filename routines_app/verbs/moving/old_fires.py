@@ -55,9 +55,14 @@ def is_due_at_once(entry: OldEntry) -> bool:
 
 
 def next_fire(schedule: Any, after: datetime) -> datetime | None:
-    """What the schedule says when it was last sent at that moment; None: never again."""
-    remaining = _standing_at(schedule, after).remaining_estimate(after)
-    return None if remaining is None else after + remaining
+    """What the schedule says when it was last sent at that moment; None: never again.
+
+    Beats hand that over in the app's timezone, and a relative interval rounds in it. Sums are in UTC: in a zone whose
+    clocks change they would be sums on the wall.
+    """
+    last = after.astimezone(getattr(schedule, "tz", UTC))
+    remaining = _standing_at(schedule, last).remaining_estimate(last)
+    return None if remaining is None else after.astimezone(UTC) + remaining
 
 
 def _standing_at(schedule: Any, now: datetime) -> Any:

@@ -353,7 +353,7 @@ def test_statements_are_counted_by_batches(add_entry: AddEntry) -> None:
     add_entry("first", crontab=AT_NINE, last_run_at=MONDAY)
     counts = []
     for batch in range(2):
-        for number in range(1 + 20 * batch):
+        for number in range(1 + 10 * batch):
             add_entry(f"entry {batch} {number}", crontab=AT_NINE, last_run_at=MONDAY)
         with CaptureQueriesContext(connection) as asked:
             service.move_over(DCB)

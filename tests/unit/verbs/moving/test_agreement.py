@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from celery import Celery
 from celery.schedules import crontab, schedule
 from django_celery_beat.tzcrontab import TzAwareCrontab
 from hypothesis import assume, given, settings
@@ -133,3 +135,49 @@ def test_days_that_have_to_match_both_fields_are_said_in_another_way(days: dict[
     found, said = compared(crontab(minute="0", hour="9", **days), now)
 
     assert (said, found.differences) == (cron, ())
+
+
+def test_a_relative_interval_of_days_differs_where_clocks_change() -> None:
+    """Celery rounds it to midnight on the wall; between two changes ours is the same."""
+    app = Celery(set_as_current=False)
+    app.conf.timezone = "Europe/Berlin"
+    when = schedule(timedelta(days=1), relative=True, app=app)
+    now = datetime(2026, 3, 20, 10, tzinfo=ZoneInfo("Europe/Berlin"))
+    entry = OldEntry(scheduler=OldScheduler.DJANGO_CELERY_BEAT, key="a", task="a", schedule=when, last_run_at=now)
+    old = old_fires(entry, now)
+    assert old.first == datetime(2026, 3, 21, tzinfo=ZoneInfo("Europe/Berlin"))
+    trigger = IntervalTrigger(interval_ms=86_400_000, anchor=old.first, start_at=old.first)
+
+    found = compare(entry, old, trigger, now)
+
+    first = found.differences[0]
+    assert first.old == datetime(2026, 3, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+    assert first.reason == "Celery rounds a relative interval to its unit on the wall clock; ours is elapsed time"
+    hourly = schedule(timedelta(hours=1), relative=True, app=app)
+    entry = replace(entry, schedule=hourly)
+    old = old_fires(entry, now)
+    assert old.first is not None
+    trigger = IntervalTrigger(interval_ms=3_600_000, anchor=old.first, start_at=old.first)
+    assert compare(entry, old, trigger, now).differences == ()
+
+
+def test_what_only_one_of_them_has_stands_alone() -> None:
+    """A schedule of the project's own class is named as the reason."""
+
+    class Often(schedule):
+        pass
+
+    now = datetime(2026, 3, 2, 10, tzinfo=UTC)
+    entry = OldEntry(scheduler=OldScheduler.REDBEAT, key="a", task="a", schedule=Often(86_400), last_run_at=now)
+    old = old_fires(entry, now)
+    half_as_often = IntervalTrigger(interval_ms=2 * 86_400_000, anchor=now, start_at=now)
+
+    found = compare(entry, old, half_as_often, now)
+
+    assert [(row.old, row.ours) for row in found.differences[:2]] == [
+        (now + timedelta(days=1), None),
+        (now + timedelta(days=3), None),
+    ]
+    assert {row.reason for row in found.differences} == {
+        "its schedule is of a class of the project's own, " + Often.__qualname__
+    }
