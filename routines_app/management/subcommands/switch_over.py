@@ -64,6 +64,8 @@ class Command(Subcommand):
         done = "would be" if dry_run else "are"
         to = "in shadow, and their old entries fire" if back else "switched over"
         self.say(f"{len(found.switched)} routines {done} {to}, {len(found.refused)} refused.")
+        if found.fired_meanwhile:
+            self.say(f"The old beat has still sent {found.fired_meanwhile} after its entries were disabled.")
         if found.taken_back:
             self.say(f"{found.taken_back} slots that the old beat had not fired are ours.")
 
