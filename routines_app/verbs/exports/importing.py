@@ -1,8 +1,8 @@
 """Importing an export: a plan first, then all of it or nothing.
 
 The draft is made twice. The first says which rows are going to be changed: states and pools, which are locked in that
-order, as everywhere (`ledger/locks.py`). The second is made behind these locks, and is carried out if it says the same; otherwise somebody
-has changed the ledger in between, and nothing is written.
+order, as everywhere (`ledger/locks.py`). The second is made behind these locks, and is carried out if it says the same;
+otherwise somebody has changed the ledger in between, and nothing is written.
 """
 
 from __future__ import annotations
