@@ -27,7 +27,13 @@ from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.verbs.adopt import app_scope
 from routines_app.verbs.declarations import Found, code_scope, read_declarations
-from routines_app.verbs.declare import archive_undeclared, declare_routine, note_declared, undeclared
+from routines_app.verbs.declare import (
+    archive_undeclared,
+    declare_routine,
+    note_declared,
+    undeclared,
+    unsettled,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -72,31 +78,38 @@ class Source:
     def sync(self, now: datetime) -> None:
         if not self._is_wanted():
             return
-        if self._names is None or self._failed:
-            self._import()
+        declared = self._import() if self._names is None or self._failed else {}
         if self._names is None:
             return
         with bounded():
             note_declared(self._names, self._scope, now)
+        # A beat that does not declare it may have been archiving it just then; from now on none does.
+        self._failed |= {name: declared[name] for name in unsettled(declared, self._scope, now)}
         self._archive(self._names, now - timedelta(minutes=get_settings().undeclared_minutes))
 
     def _archive(self, names: list[str], not_seen_since: datetime) -> None:
         """Each by itself: one that somebody holds is archived in the next turn."""
         for routine_id, name in undeclared(names, self._scope, not_seen_since):
-            if self._apart(f"routine {name} is not archived", partial(archive_undeclared, routine_id)):
+            act = partial(archive_undeclared, routine_id, not_seen_since=not_seen_since)
+            if self._apart(f"routine {name} is not archived", act):
                 logger.warning("routine %s is archived: no beat has declared it for a while", name)
 
-    def _import(self) -> None:
-        """Unless another beat is importing: then the next turn does it. Without Redis unique names keep two apart."""
+    def _import(self) -> dict[str, dict[str, Any]]:
+        """What is declared by it. Another beat is importing: nothing, and the next turn does it.
+
+        Without Redis unique names keep two apart.
+        """
         with turn("import", self._scope, seconds=LOCK_SECONDS) as is_ours:
             if not is_ours:
-                return
+                return {}
             if self._names is not None:
-                self._declare_all(self._failed)
-            elif (found := self._read()) is not None:
-                self._declare_all(found.fields)
-                # Also the failed ones: what stands in the code is not to be archived.
-                self._names = found.names
+                return self._declare_all(self._failed)
+            if (found := self._read()) is None:
+                return {}
+            declared = self._declare_all(found.fields)
+            # Also the failed ones: what stands in the code is not to be archived.
+            self._names = found.names
+            return declared
 
     def _read(self) -> Found | None:
         """What can be imported; the rest is said, once. None: it cannot be read at all."""
@@ -119,8 +132,9 @@ class Source:
         places = " and ".join(found.places.get(name, ()))
         return f"{self._called} {name!r}" + (f" ({places})" if places else "")
 
-    def _declare_all(self, wanted: dict[str, dict[str, Any]]) -> None:
+    def _declare_all(self, wanted: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         self._failed = {name: fields for name, fields in wanted.items() if not self._declare(name, fields)}
+        return {name: fields for name, fields in wanted.items() if name not in self._failed}
 
     def _declare(self, name: str, fields: dict[str, Any]) -> bool:
         return self._apart(
@@ -128,14 +142,17 @@ class Source:
         )
 
     def _apart(self, otherwise: str, act: Callable[[], object]) -> bool:
-        """Do it for one routine, waiting for nobody for long; what keeps it from being done is said once."""
+        """Do it for one routine, waiting for nobody for long; what keeps it from being done is said once.
 
-        def limited() -> None:
+        Whether it was done: `act` gives nothing where there was nothing to do.
+        """
+
+        def limited() -> object:
             with bounded():
-                act()
+                return act()
 
         try:
-            retrying_conflicts(limited)
+            done = retrying_conflicts(limited)
         except (RoutineError, Error) as error:
             if isinstance(error, Error) and is_outage(error):
                 raise
@@ -143,4 +160,4 @@ class Source:
                 logger.error("%s: %s", otherwise, error)
             return False
         self._said.over(otherwise)
-        return True
+        return bool(done)
