@@ -257,3 +257,37 @@ def test_a_beat_leaves_code_alone_when_it_is_told_to(redis_client: redis.Redis, 
     settings.ROUTINES = settings.ROUTINES | {"SYNC_DECLARED": True, "IMPORT_BEAT_SCHEDULE": False}
     Declarations(app(other={"task": TASK, "schedule": 60})).sync(clock.now())
     assert names() == {"entry", "report"}
+
+
+def test_a_large_schedule_is_imported_a_few_at_a_time(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch):
+    """What is due must not wait for all of it, and nothing of it is taken for gone meanwhile."""
+    monkeypatch.setattr(declared, "AT_ONCE", 2)
+    entry, now = {"task": TASK, "schedule": 60}, clock.now()
+    beat = Declarations(app(**{f"report {number}": entry for number in range(5)}))
+    assert [(beat.sync(now), len(names())) for _ in range(4)] == [(True, 2), (True, 4), (False, 5), (False, 5)]
+
+    beat = Declarations(app())
+    archived = [(beat.sync(now + LATER), len(names(status=RoutineStatus.ARCHIVED))) for _ in range(3)]
+    assert archived == [(True, 2), (True, 4), (False, 5)]
+
+
+def test_what_breaks_an_import_does_not_keep_the_others_waiting(
+    redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+):
+    """It is tried again in the next turn, and nothing is archived by then."""
+    declare, now = declared.declare_routine, clock.now()
+
+    def broken_once(name: str, fields: dict[str, Any], scope: str) -> Routine:
+        if name == "report":
+            monkeypatch.setattr(declared, "declare_routine", declare)
+            raise RuntimeError("a bug")
+        return declare(name, fields, scope)
+
+    monkeypatch.setattr(declared, "declare_routine", broken_once)
+    entry = {"task": TASK, "schedule": 60}
+    beat = Declarations(app(report=entry, other=entry))
+    with pytest.raises(RuntimeError):
+        beat.sync(now)
+    for _ in range(2):
+        beat.sync(now)
+    assert names() == {"report", "other"}
