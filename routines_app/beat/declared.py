@@ -26,12 +26,19 @@ from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.verbs.adopt import app_scope
 from routines_app.verbs.declarations import Found, code_scope, read_declarations
-from routines_app.verbs.declare import archive_undeclared, declare_routine, note_declared, undeclared
+from routines_app.verbs.declare import (
+    archive_undeclared,
+    declare_routine,
+    note_declared,
+    undeclared,
+    unsettled,
+)
 from routines_app.verbs.moving.beat_schedule import read_beat_schedule
 
 logger = logging.getLogger(__name__)
 
 LOCK_SECONDS = 30  # an import is a handful of statements per entry
+AT_ONCE = 20  # routines: what is due is not to wait for the rest
 
 
 class Declarations:
@@ -54,10 +61,13 @@ class Declarations:
             ),
         )
 
-    def sync(self, now: datetime) -> None:
-        """Import once; after that say what is still declared, and archive what no beat declares."""
-        for source in self._sources:
-            source.sync(now)
+    def sync(self, now: datetime) -> bool:
+        """Import once; after that say what is still declared, and archive what no beat declares.
+
+        Whether there is more to do, soon: only so many routines are written at once.
+        """
+        left = [source.sync(now) for source in self._sources]
+        return any(left)
 
 
 class Source:
@@ -66,37 +76,48 @@ class Source:
     def __init__(self, *, scope: str, called: str, read: Callable[[], Found], is_wanted: Callable[[], bool]) -> None:
         self._scope, self._called, self._read_all, self._is_wanted = scope, called, read, is_wanted
         self._names: list[str] | None = None
+        self._waiting: dict[str, dict[str, Any]] = {}
         self._failed: dict[str, dict[str, Any]] = {}
+        self._unnoted: dict[str, dict[str, Any]] = {}
         self._said = Said(logger)
 
-    def sync(self, now: datetime) -> None:
+    def sync(self, now: datetime) -> bool:
+        """Whether there is more to do."""
         if not self._is_wanted():
-            return
-        if self._names is None or self._failed:
+            return False
+        if self._names is None or self._waiting or self._failed:
             self._import()
-        if self._names is None:
-            return
+        if self._names is None or self._waiting:
+            return bool(self._waiting)
         with bounded():
             note_declared(self._names, self._scope, now)
-        self._archive(self._names, now - timedelta(minutes=get_settings().undeclared_minutes))
+        # A beat that does not declare it may have been archiving it just then; from now on none does.
+        self._failed |= {name: self._unnoted[name] for name in unsettled(self._unnoted, self._scope, now)}
+        self._unnoted = {}
+        return self._archive(self._names, now - timedelta(minutes=get_settings().undeclared_minutes))
 
-    def _archive(self, names: list[str], not_seen_since: datetime) -> None:
-        """Each by itself: one that somebody holds is archived in the next turn."""
-        for routine_id, name in undeclared(names, self._scope, not_seen_since):
-            if self._apart(f"routine {name} is not archived", partial(archive_undeclared, routine_id)):
+    def _archive(self, names: list[str], not_seen_since: datetime) -> bool:
+        """Each by itself: one that somebody holds is archived in the next turn. Whether there are more."""
+        gone = undeclared(names, self._scope, not_seen_since)
+        for routine_id, name in gone[:AT_ONCE]:
+            act = partial(archive_undeclared, routine_id, not_seen_since=not_seen_since)
+            if self._apart(f"routine {name} is not archived", act):
                 logger.warning("routine %s is archived: no beat has declared it for a while", name)
+        return len(gone) > AT_ONCE
 
     def _import(self) -> None:
         """Unless another beat is importing: then the next turn does it. Without Redis unique names keep two apart."""
         with turn("import", self._scope, seconds=LOCK_SECONDS) as is_ours:
             if not is_ours:
                 return
-            if self._names is not None:
-                self._declare_all(self._failed)
-            elif (found := self._read()) is not None:
-                self._declare_all(found.fields)
-                # Also the failed ones: what stands in the code is not to be archived.
-                self._names = found.names
+            if self._names is None:
+                if (found := self._read()) is None:
+                    return
+                # Also what is refused, or fails: what stands in the code is not to be archived.
+                self._names, self._waiting = found.names, dict(found.fields)
+            elif not self._waiting:
+                self._waiting, self._failed = self._failed, {}
+            self._declare_some()
 
     def _read(self) -> Found | None:
         """What can be imported; the rest is said, once. None: it cannot be read at all."""
@@ -119,8 +140,12 @@ class Source:
         places = " and ".join(found.places.get(name, ()))
         return f"{self._called} {name!r}" + (f" ({places})" if places else "")
 
-    def _declare_all(self, wanted: dict[str, dict[str, Any]]) -> None:
-        self._failed = {name: fields for name, fields in wanted.items() if not self._declare(name, fields)}
+    def _declare_some(self) -> None:
+        for name in list(self._waiting)[:AT_ONCE]:
+            # Failed until it is not: an outage, or a bug, must not keep those behind it waiting.
+            self._failed[name] = self._waiting.pop(name)
+            if self._declare(name, self._failed[name]):
+                self._unnoted[name] = self._failed.pop(name)
 
     def _declare(self, name: str, fields: dict[str, Any]) -> bool:
         return self._apart(
@@ -128,14 +153,17 @@ class Source:
         )
 
     def _apart(self, otherwise: str, act: Callable[[], object]) -> bool:
-        """Do it for one routine, waiting for nobody for long; what keeps it from being done is said once."""
+        """Do it for one routine, waiting for nobody for long; what keeps it from being done is said once.
 
-        def limited() -> None:
+        Whether it was done: `act` gives nothing where there was nothing to do.
+        """
+
+        def limited() -> object:
             with bounded():
-                act()
+                return act()
 
         try:
-            retrying_conflicts(limited)
+            done = retrying_conflicts(limited)
         except (RoutineError, Error) as error:
             if isinstance(error, Error) and is_outage(error):
                 raise
@@ -143,4 +171,4 @@ class Source:
                 logger.error("%s: %s", otherwise, error)
             return False
         self._said.over(otherwise)
-        return True
+        return bool(done)

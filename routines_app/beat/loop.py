@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from django.db import Error, close_old_connections, connections
 
+from routines_app.beat.chore import Chore
 from routines_app.beat.declared import Declarations
 from routines_app.beat.departure import Departure
 from routines_app.beat.done import Done
@@ -45,6 +45,7 @@ FEW_MESSAGES = 100  # fewer are sent faster than a thread for them is started
 POOL_LOOK_SECONDS = 0.25
 REPAIR_SECONDS = 3600.0  # the one look that goes over all routines: at the start, and then rarely
 BUSY_SECONDS = 1.0  # a pass that has worked this long lets signals and chores have their turn
+MORE_SECONDS = 0.1  # until a chore that takes long goes on: what is due comes first
 LOCKED_SECONDS = (0.1, 1.0)  # due rows that another beat holds: look again after the first, doubling to the last
 
 
@@ -61,11 +62,14 @@ class BeatLoop:
         self._done = Done()
         self._broker = SeenBroker(self._done.published)
         self._guard = Guard()
+        self._declaring = Chore(
+            "importing declared routines", self._declare, lambda: get_settings().node_seconds, self._guard
+        )
         self._repair = Chore("repairing plans", self._repair_plans, lambda: REPAIR_SECONDS, self._guard)
         self._chores: list[Chore] = [
             Chore("the upkeep", self._reconcile, lambda: get_settings().reconcile_seconds, self._guard),
             Chore("finding losses", self._broker.find_losses, self._broker.seconds_to_the_next_look, self._guard),
-            Chore("importing declared routines", self._declare, lambda: get_settings().node_seconds, self._guard),
+            self._declaring,
             self._repair,
             Chore("reporting this beat", self._report_node, lambda: get_settings().node_seconds, self._guard),
             Chore("reporting news", self._report_news, lambda: get_settings().reconcile_seconds, self._guard),
@@ -223,7 +227,8 @@ class BeatLoop:
         reconcile.reconcile_once(clock.now(), self._observer, time.monotonic())
 
     def _declare(self) -> None:
-        self._declarations.sync(clock.now())
+        if self._declarations.sync(clock.now()):
+            self._declaring.come_again(MORE_SECONDS)
 
     def _repair_plans(self) -> None:
         repaired = replan_forgotten()
@@ -245,31 +250,6 @@ class BeatLoop:
         """That Redis is away, or back, is told at once."""
         if redis_client.problem() != self._told:
             self._report_node()
-
-
-class Chore:
-    """Something to be done every so many seconds, and at the first look."""
-
-    def __init__(self, name: str, act: Callable[[], None], seconds: Callable[[], float], guard: Guard) -> None:
-        self._name = name
-        self._act = act
-        self._seconds = seconds
-        self._guard = guard
-        self._next = 0.0
-
-    @property
-    def seconds_left(self) -> float:
-        return max(0.0, self._next - time.monotonic())
-
-    def do_when_due(self) -> None:
-        if time.monotonic() >= self._next:
-            # Before acting: a chore that fails is tried again in its turn, not at once.
-            self._next = time.monotonic() + self._seconds()
-            self._guard.do(self._name, self._act, otherwise=None)
-
-    def come_again(self, seconds: float) -> None:
-        """Something is left to do: not only after the usual time."""
-        self._next = min(self._next, time.monotonic() + seconds)
 
 
 class PoolLooks:

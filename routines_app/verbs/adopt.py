@@ -61,12 +61,18 @@ def is_to_adopt(holder: Routine, fields: dict[str, Any], *, is_asked: bool) -> b
 
 
 def refuse_in_both(name: str, fields: dict[str, Any], scope: str) -> None:
-    """What stands in `beat_schedule` and above its task would be two routines of one thing, whichever came first."""
+    """What stands in `beat_schedule` and above its task would be two routines of one thing, whichever came first.
+
+    So would one that somebody has made, or another sync has adopted, since code looked who has the name.
+    """
     if is_code(scope) and _is_scheduled(name):
         raise NotAllowed("name", name, f"it also stands in beat_schedule; {_ways_out(True, True)}")
     living = (each for each in holders([name], scope) if each.status != RoutineStatus.ARCHIVED)
     for holder in living:
-        if is_code(holder.declared_in) and holder.task == task_name("task", fields["task"]):
+        is_same_task = holder.task == task_name("task", fields["task"])
+        if is_code(scope):
+            raise NotAllowed("name", name, f"{_who(holder)}; {_ways_out(is_same_task, False)}")
+        if is_code(holder.declared_in) and is_same_task:
             raise NotAllowed("name", name, f"{_who(holder)}; take it out of beat_schedule, or rename this entry")
 
 

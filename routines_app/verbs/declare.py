@@ -22,7 +22,7 @@ from routines_app.core.errors import DuplicateName, InvalidValue, NotAllowed
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine, ScheduleChange
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.locks import skipping_locked
+from routines_app.protocol.ledger.locks import lock_or_make_state, skipping_locked
 from routines_app.protocol.plan.hints import plan_anew
 from routines_app.protocol.record.changes import BEAT, Process
 from routines_app.protocol.rotate.left_out import bring_back
@@ -190,8 +190,29 @@ def undeclared(names: Collection[str], scope: str, not_seen_since: datetime) -> 
     return list(gone.exclude(status=RoutineStatus.ARCHIVED).order_by("pk").values_list("pk", "name"))
 
 
-def archive_undeclared(routine_id: int, *, actor: Process = BEAT) -> None:
-    archive_routine(routine_id, actor=actor, reason="no longer declared in code")
+def archive_undeclared(routine_id: int, *, not_seen_since: datetime | None = None, actor: Process = BEAT) -> bool:
+    """Whether it is archived now. With `not_seen_since` one that has been declared since, or archived, is left alone.
+
+    That is asked behind the lock that `note_declared` needs: of a beat that declares it and one that does not, the
+    second finds what the first has done.
+    """
+    with transaction.atomic(using=ledger_alias()):
+        if not_seen_since is not None:
+            lock_or_make_state(routine_id)
+            gone = Routine.objects.using(ledger_alias()).filter(pk=routine_id, declared_seen_at__lt=not_seen_since)
+            gone = gone.exclude(status=RoutineStatus.ARCHIVED).order_by("pk")
+            if not skipping_locked(gone, keys=False).values_list("pk", flat=True):
+                return False
+        archive_routine(routine_id, actor=actor, reason="no longer declared in code")
+    return True
+
+
+def unsettled(names: Collection[str], scope: str, now: datetime) -> list[str]:
+    """Those that have been archived since they were declared, or may be: that they are declared could not be noted."""
+    routines = Routine.objects.using(ledger_alias()).filter(declared_in=scope, name__in=spelled(names, scope))
+    rows = routines.values_list("name", "status", "declared_seen_at") if names else ()
+    is_open = {name: status == RoutineStatus.ARCHIVED or at is None or at < now for name, status, at in rows}
+    return [name for name in names if any(is_open.get(each) for each in spelled([name], scope))]
 
 
 def spelled(names: Collection[str], scope: str) -> list[str]:

@@ -171,8 +171,12 @@ def _gone(found: Found, own: dict[str, Routine], scope: str, *, archive_now: boo
     for routine in own.values():
         if routine.name in declared or routine.status == RoutineStatus.ARCHIVED:
             continue
-        if archive_now:
-            archive_undeclared(routine.pk, actor=CODE)
+        try:
+            if archive_now:
+                archive_undeclared(routine.pk, actor=CODE)
+        except RoutineError as error:  # a beat was faster, or somebody holds it: the others are told all the same
+            yield Step(name=routine.name, act=Act.REFUSE, why=f"no longer declared, and not archived: {error}")
+            continue
         why = "no longer declared" if archive_now else f"no longer declared: {otherwise}"
         yield Step(name=routine.name, act=Act.ARCHIVE, why=why)
 

@@ -99,12 +99,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def test_however_often_it_is_asked_the_ledger_is_asked_once(client: Client, asked: list[str]) -> None:
+def test_however_often_it_is_asked_the_ledger_is_asked_once(
+    client: Client, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """For a moment; about beats and about workers apart."""
+    assert recent.KEPT_SECONDS <= 2
+    monkeypatch.setattr(recent, "KEPT_SECONDS", 600)  # a busy machine may take longer for these
     for address in (ADDRESS, ADDRESS, f"{ADDRESS}?only=beat", f"{ADDRESS}?only=worker", f"{ADDRESS}?only=beat"):
         assert client.get(address).json() == {"healthy": True}
     assert asked == ["beat-worker", "beat", "worker"]
-    assert recent.KEPT_SECONDS <= 2
     cache.clear()  # as time does
     client.get(ADDRESS)
     assert asked[3:] == ["beat-worker"]
@@ -139,9 +142,11 @@ def test_a_database_that_hangs_takes_one_thread_and_no_more(client: Client, monk
     monkeypatch.setattr(verb, "_by_ledger", hang)
     monkeypatch.setattr(recent, "SECONDS", 0.1)
     assert [client.get(ADDRESS).status_code for _ in range(3)] == [503, 503, 503]
+    wait_for(lambda: asked, 10, "nobody asks")
     assert len(asked) == 1
     thawed.set()
     wait_for(lambda: not recent._turn.lock.locked(), 10, "it still asks")
+    monkeypatch.setattr(recent, "SECONDS", 60.0)
     assert client.get(ADDRESS).status_code == 200
 
 

@@ -20,8 +20,12 @@ class Command(Subcommand):
 
     def handle(self, *, as_json: bool, **_: Any) -> None:
         nodes = Node.objects.using(service.ledger_alias()).order_by("role", "name")
-        rows = [(n.name, n.role, n.seen_at, n.running_runs, n.load, _state(n)) for n in nodes]
+        rows = [(n.name, n.role, n.seen_at, n.running_runs, _load(n), _state(n)) for n in nodes]
         self.records(("name", "role", "seen", "running", "load", "state"), rows, as_json=as_json)
+
+
+def _load(node: Node) -> float | None:
+    return None if node.load is None else round(node.load, 2)
 
 
 def _state(node: Node) -> str:

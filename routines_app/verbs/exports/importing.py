@@ -1,8 +1,8 @@
 """Importing an export: a plan first, then all of it or nothing.
 
-The draft is made twice. The first says which rows are going to be changed: pools and states, which are locked in that
-order, as everywhere. The second is made behind these locks, and is carried out if it says the same; otherwise somebody
-has changed the ledger in between, and nothing is written.
+The draft is made twice. The first says which rows are going to be changed: states and pools, which are locked in that
+order, as everywhere (`ledger/locks.py`). The second is made behind these locks, and is carried out if it says the same;
+otherwise somebody has changed the ledger in between, and nothing is written.
 """
 
 from __future__ import annotations
@@ -101,9 +101,12 @@ def _moved(digest: str) -> StaleVersion:
 
 
 def _lock(draft: Draft) -> States:
+    states = lock_all(draft.locked_ids)
     if draft.touches_pools:
-        list(Pool.objects.using(ledger_alias()).order_by("pk").select_for_update().values_list("pk"))
-    return lock_all(draft.locked_ids)
+        # Not their keys, where the database can tell: a large file takes seconds, and runs refer to pools meanwhile.
+        no_key = connections[ledger_alias()].features.has_select_for_no_key_update
+        list(Pool.objects.using(ledger_alias()).order_by("pk").select_for_update(no_key=no_key).values_list("pk"))
+    return states
 
 
 def _write(draft: Draft, states: States, by: By, told: Progress) -> None:

@@ -70,6 +70,72 @@ def test_an_entry_whose_routine_was_held_all_the_time_is_not_archived(
     assert status() == RoutineStatus.ACTIVE
 
 
+def test_what_a_new_beat_declares_is_not_archived_by_an_old_one_that_is_about_to(
+    redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """The old one has found that nobody declares it, and the new one starts before it comes to archive it."""
+    entry, now = {"task": TASK, "schedule": 60}, clock.now()
+    Declarations(app(report=entry)).sync(now)
+    new, look = Declarations(app(report=entry)), declared.undeclared
+
+    def and_the_new_one_starts(*arguments: Any) -> list[tuple[int, str]]:
+        found = look(*arguments)
+        with monkeypatch.context() as patch:
+            patch.setattr(declared, "undeclared", look)
+            new.sync(now + LATER)
+        return found
+
+    monkeypatch.setattr(declared, "undeclared", and_the_new_one_starts)
+    Declarations(app()).sync(now + LATER)
+
+    assert status() == RoutineStatus.ACTIVE
+    assert caplog.text == ""
+
+
+def test_what_is_archived_while_a_new_beat_declares_it_comes_back(
+    redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+):
+    """The new beat has seen it active, and an old one archives it before the new one has noted that it declares it."""
+    entry, now = {"task": TASK, "schedule": 60}, clock.now()
+    Declarations(app(report=entry)).sync(now)
+    new, old, note = Declarations(app(report=entry)), Declarations(app()), declared.note_declared
+
+    def after_the_old_one(names: list[str], *arguments: Any) -> int:
+        if names:
+            old.sync(now + LATER)
+        return note(names, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(declared, "note_declared", after_the_old_one)
+        new.sync(now + LATER)
+    new.sync(now + LATER)
+
+    assert status() == RoutineStatus.ACTIVE
+
+
+def test_two_beats_that_archive_the_same_routine_complain_about_nothing(
+    redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    now, look = clock.now(), declared.undeclared
+    Declarations(app(report={"task": TASK, "schedule": 60})).sync(now)
+    first, second = Declarations(app()), Declarations(app())
+
+    def and_the_other_is_faster(*arguments: Any) -> list[tuple[int, str]]:
+        found = look(*arguments)
+        with monkeypatch.context() as patch:
+            patch.setattr(declared, "undeclared", look)
+            first.sync(now + LATER)
+        return found
+
+    monkeypatch.setattr(declared, "undeclared", and_the_other_is_faster)
+    second.sync(now + LATER)
+
+    assert status() == RoutineStatus.ARCHIVED
+    assert [record.getMessage() for record in caplog.records] == [
+        "routine report is archived: no beat has declared it for a while"
+    ]
+
+
 def test_a_failed_import_is_tried_again_at_the_next_turn(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch):
     """What went wrong may be over then; the others are not written a second time."""
     now = clock.now()
@@ -191,3 +257,37 @@ def test_a_beat_leaves_code_alone_when_it_is_told_to(redis_client: redis.Redis, 
     settings.ROUTINES = settings.ROUTINES | {"SYNC_DECLARED": True, "IMPORT_BEAT_SCHEDULE": False}
     Declarations(app(other={"task": TASK, "schedule": 60})).sync(clock.now())
     assert names() == {"entry", "report"}
+
+
+def test_a_large_schedule_is_imported_a_few_at_a_time(redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch):
+    """What is due must not wait for all of it, and nothing of it is taken for gone meanwhile."""
+    monkeypatch.setattr(declared, "AT_ONCE", 2)
+    entry, now = {"task": TASK, "schedule": 60}, clock.now()
+    beat = Declarations(app(**{f"report {number}": entry for number in range(5)}))
+    assert [(beat.sync(now), len(names())) for _ in range(4)] == [(True, 2), (True, 4), (False, 5), (False, 5)]
+
+    beat = Declarations(app())
+    archived = [(beat.sync(now + LATER), len(names(status=RoutineStatus.ARCHIVED))) for _ in range(3)]
+    assert archived == [(True, 2), (True, 4), (False, 5)]
+
+
+def test_what_breaks_an_import_does_not_keep_the_others_waiting(
+    redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+):
+    """It is tried again in the next turn, and nothing is archived by then."""
+    declare, now = declared.declare_routine, clock.now()
+
+    def broken_once(name: str, fields: dict[str, Any], scope: str) -> Routine:
+        if name == "report":
+            monkeypatch.setattr(declared, "declare_routine", declare)
+            raise RuntimeError("a bug")
+        return declare(name, fields, scope)
+
+    monkeypatch.setattr(declared, "declare_routine", broken_once)
+    entry = {"task": TASK, "schedule": 60}
+    beat = Declarations(app(report=entry, other=entry))
+    with pytest.raises(RuntimeError):
+        beat.sync(now)
+    for _ in range(2):
+        beat.sync(now)
+    assert names() == {"report", "other"}

@@ -17,6 +17,7 @@ from django.db import DatabaseError, connection, transaction
 from routines_app import service
 from routines_app.beat import departure as module
 from routines_app.beat import loop
+from routines_app.beat.chore import Chore
 from routines_app.beat.departure import Departure
 from routines_app.beat.loop import BeatLoop
 from routines_app.models import RoutineRun
@@ -83,9 +84,7 @@ def test_a_signal_in_the_middle_of_a_claim_lets_it_be_published(beat: BeatLoop, 
 
     monkeypatch.setattr(loop, "claim_due", lambda now, limit: asked_while_claiming(now))
     monkeypatch.setattr(beat, "_send_once", lambda *_: steps.append("looked at the outbox"))
-    monkeypatch.setattr(
-        beat, "_chores", [loop.Chore("a chore", lambda: steps.append("a chore"), lambda: 60.0, beat._guard)]
-    )
+    monkeypatch.setattr(beat, "_chores", [Chore("a chore", lambda: steps.append("a chore"), lambda: 60.0, beat._guard)])
 
     with pytest.raises(SystemExit) as left:
         tick_until_it_leaves(beat)
@@ -175,7 +174,7 @@ def test_a_cancelled_part_of_the_look_is_given_up_without_a_word(
         monkeypatch.setattr(claim, "_claim_apart", lambda *_: began.append("apart"))
     else:
         monkeypatch.setattr(reconcile.orphans, "orphan_silent", endless)
-        chore = loop.Chore("the upkeep", beat._reconcile, lambda: 60.0, beat._guard)
+        chore = Chore("the upkeep", beat._reconcile, lambda: 60.0, beat._guard)
         monkeypatch.setattr(beat, "_chores", [chore])
     with pytest.raises(SystemExit):
         tick_until_it_leaves(beat)

@@ -15,8 +15,9 @@ from django.db import OperationalError, connection
 
 from routines_app import service
 from routines_app.beat import loop
+from routines_app.beat.chore import Chore
 from routines_app.beat.guard import Guard
-from routines_app.beat.loop import BUSY_SECONDS, MIN_SLEEP_SECONDS, BeatLoop, Chore
+from routines_app.beat.loop import BUSY_SECONDS, MIN_SLEEP_SECONDS, BeatLoop
 from routines_app.coordination.broker import broker
 from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.claim.claim import ClaimReport, claim_due

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from celery import Celery
@@ -15,7 +16,7 @@ from routines_app.core.words import RoutineStatus
 from routines_app.models import Routine, ScheduleChange
 from routines_app.protocol.ledger import clock
 from routines_app.service import Act
-from routines_app.verbs import adopt
+from routines_app.verbs import adopt, declare
 from routines_app.verbs.adopt import app_scope
 from routines_app.verbs.declarations import code_scope
 from routines_app.verbs.declare import declare_routine, undeclared
@@ -183,6 +184,22 @@ def test_of_two_that_adopt_at_once_one_does(make: Make, code: Code) -> None:
     changes = ScheduleChange.objects.count()
     adopt.adopt(holder, {"task": NOTE}, "code:another", "ben")
     assert (Routine.objects.get().declared_in, ScheduleChange.objects.count()) == (code_scope(), changes)
+
+
+def test_a_name_that_is_taken_while_code_looks_is_refused(
+    make: Make, code: Code, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody had it when code looked, and a person has made one before code comes to it."""
+    create = declare._create
+
+    def after_a_person(*given: Any) -> Routine:
+        make("nightly", every="1h")
+        return create(*given)
+
+    monkeypatch.setattr(declare, "_create", after_a_person)
+    with pytest.raises(service.NotAllowed, match="routines sync --adopt"):
+        declare_routine("nightly", {"task": NOTE, "every": "1h"}, code_scope())
+    assert Routine.objects.get().declared_in == "database"
 
 
 def test_the_scope_is_a_setting(settings: Settings) -> None:

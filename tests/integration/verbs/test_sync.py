@@ -18,7 +18,7 @@ from routines_app.core.words import RoutineStatus
 from routines_app.migrated import sync_after_migrate
 from routines_app.models import Routine, ScheduleChange
 from routines_app.service import Act
-from routines_app.verbs import declarations
+from routines_app.verbs import declarations, sync
 from routines_app.verbs.declarations import code_scope
 from routines_app.verbs.declare import declare_routine
 from tests.integration.conftest import NOTE, Code
@@ -112,6 +112,23 @@ def test_what_is_gone_from_code_is_left_to_the_beats_or_archived_at_once(code: C
     assert synced(archive_now=True) == {"stays": Act.NOTHING, "report": Act.ARCHIVE}
     assert Routine.objects.get(name="report").status == RoutineStatus.ARCHIVED
     assert Routine.objects.get(name="theirs").status == RoutineStatus.ACTIVE
+
+
+def test_what_a_beat_archives_meanwhile_does_not_hide_what_was_done(
+    code: Code, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The steps of all the others are told, and this one's why."""
+    code.says(report={"every": "1h"})
+    service.sync_declared()
+    code.says(new={"every": "1h"})
+    note = sync.note_declared
+
+    def after_a_beat(*given: Any) -> int:
+        service.archive_routine("report")
+        return note(*given)
+
+    monkeypatch.setattr(sync, "note_declared", after_a_beat)
+    assert synced(archive_now=True) == {"new": Act.CREATE, "report": Act.REFUSE}
 
 
 def test_a_sync_says_which_edit_is_in_the_way(code: Code) -> None:

@@ -117,7 +117,10 @@ def test_plan_shows_the_coming_fires(make: Make) -> None:
 
 def test_nodes_shows_beats_and_workers(db: None) -> None:
     """As they reported themselves."""
-    Node.objects.create(name="beat@a:1", role="beat", host="a", pid=1, started_at=MONDAY, seen_at=MONDAY)
+    Node.objects.create(name="beat@a:1", role="beat", host="a", pid=1, load=1.23456, started_at=MONDAY, seen_at=MONDAY)
+    Node.objects.create(name="worker@a:2", role="worker", host="a", pid=2, started_at=MONDAY, seen_at=MONDAY)
+    found = json.loads(routines("nodes", "--json"))
+    assert [(row["name"], row["load"]) for row in found] == [("beat@a:1", 1.23), ("worker@a:2", None)]
     assert "beat@a:1" in routines("nodes")
 
 

@@ -62,14 +62,15 @@ def test_one_that_raises_is_a_line_and_the_others_go_on(ledger: None, monkeypatc
     assert found["failing"].level == "ok"
 
 
-def test_one_that_hangs_is_a_line_and_the_others_go_on(ledger: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_hangs_is_a_line_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither asks a server: on a busy machine that may take longer than the one that hangs is waited for."""
     thawed = Event()
-    only = [DATABASE, _Check("hangs", lambda: ok(str(thawed.wait(60)))), _Check("well", lambda: ok("fine"))]
-    monkeypatch.setattr(module, "CHECKS", tuple(only))
+    hangs = _Check("hangs", lambda: ok(str(thawed.wait(60))), needs_database=False)
+    monkeypatch.setattr(module, "CHECKS", (hangs, _Check("well", lambda: ok("fine"), needs_database=False)))
     found = service.doctor(seconds=2)
     thawed.set()
-    assert [(each.check, each.level) for each in found[1:]] == [("hangs", "unknown"), ("well", "ok")]
-    assert found[1].found == "could not be asked: no answer within 2 s"
+    assert [(each.check, each.level) for each in found] == [("hangs", "unknown"), ("well", "ok")]
+    assert found[0].found == "could not be asked: no answer within 2 s"
 
 
 def test_without_a_database_nothing_else_waits_for_it(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
-from django.db import OperationalError, transaction
+from django.db import OperationalError, connection, transaction
 
 from routines_app import service
 from routines_app.models import Rotation, Routine
 from routines_app.verbs.exports import applying, importing
 from tests.integration.conftest import NOTE
+from tests.integration.holding import held, needs_row_locks, somebody_waits, stranger
+from tests.processes import wait_for
 
 DATA = {"format": 1, "routines": {"report": {"task": NOTE}}}
 
@@ -60,3 +63,28 @@ def test_an_import_that_is_done_does_not_fail_afterwards(
     service.import_routines({"format": 1, "rotations": {"feeds": {"fresh_for": "2d"}}})
     assert Rotation.objects.get().fresh_for_ms == 172_800_000
     assert "no members today" in caplog.text
+
+
+@needs_row_locks
+@pytest.mark.usefixtures("ledger")
+def test_an_import_that_waits_for_a_routine_holds_no_pool() -> None:
+    """States come before pools, for everybody: a run that is asked for has its state, and wants its pool's key."""
+    pool, routine = service.create_pool("few", max_concurrent=1), service.create_routine("report", task=NOTE)
+    data = {"format": 1, "pools": {"few": {"max_concurrent": 2}}, "routines": {"report": {"task": NOTE, "group": "x"}}}
+
+    def do() -> None:
+        try:
+            service.import_routines(data)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=do)
+    with held("routinestate", "routine_id", [routine.pk]):
+        thread.start()
+        wait_for(somebody_waits, 20, "it did not wait for the state")
+        with stranger() as other, other.cursor() as cursor:
+            cursor.execute("SELECT id FROM routines_pool FOR UPDATE SKIP LOCKED")
+            free = [pool_id for (pool_id,) in cursor.fetchall()]
+    thread.join()
+    pool.refresh_from_db()
+    assert (free, pool.max_concurrent) == ([pool.pk], 2)
