@@ -164,6 +164,20 @@ def test_a_chore_that_fails_is_logged_and_waits_for_its_turn(caplog):
     assert chore.seconds_left > 50
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("is_more", "longest"), [(True, loop.MORE_SECONDS), (False, float("inf"))])
+def test_an_import_that_is_not_through_goes_on_after_the_next_look(
+    monkeypatch: pytest.MonkeyPatch, is_more: bool, longest: float
+) -> None:
+    """It does a few routines at a time, and does not wait for its usual turn with the rest."""
+    beat = BeatLoop(current_app)
+    monkeypatch.setattr(beat._declarations, "sync", lambda now: is_more)
+    beat._declaring.do_when_due()
+    assert beat._declaring.seconds_left <= longest
+    assert is_more or beat._declaring.seconds_left > 1
+    beat.close()
+
+
 def refused(number: int = 1644) -> OperationalError:
     """An error that only its statement has; 2006 is an outage."""
     error = OperationalError("refused")
