@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol, assert_never
+from typing import Any, Protocol, TypeVar, assert_never
 
 from routines_app.core.errors import InvalidValue
 from routines_app.core.fingerprint import schedule_fingerprint
@@ -21,6 +21,8 @@ from routines_app.core.governor import (
 from routines_app.core.triggers import CronTrigger, IntervalTrigger, ManualTrigger, OnceTrigger, Trigger, next_slot
 from routines_app.core.words import BASELINE, HintKind, RoutineStatus, Source, TriggerKind
 from routines_app.models import Routine, RoutineState
+
+Given = TypeVar("Given")
 
 
 class Schedule(Protocol):
@@ -91,13 +93,14 @@ def trigger_of(routine: Schedule, state: ScheduleState) -> Trigger:
             )
         case TriggerKind.INTERVAL:
             return IntervalTrigger(
-                interval_ms=_interval_of(routine),
+                interval_ms=_given("interval_ms", routine.interval_ms, "an INTERVAL routine needs one"),
                 anchor=grid_of(routine, state),
                 start_at=routine.start_at,
                 end_at=routine.end_at,
             )
         case TriggerKind.ONCE:
-            return OnceTrigger(at=_moment_of(routine), start_at=routine.start_at, end_at=routine.end_at)
+            moment = _given("once_at", routine.once_at, "a ONCE routine needs one")
+            return OnceTrigger(at=moment, start_at=routine.start_at, end_at=routine.end_at)
         case TriggerKind.MANUAL:
             return ManualTrigger()
         case untaught:
@@ -112,16 +115,10 @@ def kind_of(routine: Schedule) -> TriggerKind:
         raise InvalidValue("trigger_kind", routine.trigger_kind, f"it is none of {', '.join(TriggerKind)}") from None
 
 
-def _interval_of(routine: Schedule) -> int:
-    if routine.interval_ms is None:
-        raise InvalidValue("interval_ms", None, "an INTERVAL routine needs one")
-    return routine.interval_ms
-
-
-def _moment_of(routine: Schedule) -> datetime:
-    if routine.once_at is None:
-        raise InvalidValue("once_at", None, "a ONCE routine needs one")
-    return routine.once_at
+def _given(field: str, value: Given | None, why: str) -> Given:
+    if value is None:
+        raise InvalidValue(field, None, why)
+    return value
 
 
 def baseline_source(routine: Schedule) -> Source:
