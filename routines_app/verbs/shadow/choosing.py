@@ -7,6 +7,7 @@ from datetime import timedelta
 from itertools import groupby
 
 from celery.app import app_or_default
+from django.db import connections
 from django.db.models import QuerySet
 
 from routines_app.core.errors import InvalidValue, NotAllowed
@@ -31,6 +32,12 @@ UNRECORDED = (
     "no fire of its old entry was recorded, so nobody knows what it has fired: restart the old beat with routines_app "
     "in INSTALLED_APPS, or stop it and say that it is stopped"
 )
+
+
+def refuse_inside_a_transaction() -> None:
+    """Each step must be seen by beats before the next: by those of the old scheduler, too."""
+    if connections[ledger_alias()].in_atomic_block:
+        raise NotAllowed("transaction", ledger_alias(), "call it outside of any transaction: it commits step by step")
 
 
 def chosen(

@@ -21,7 +21,7 @@ from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.editing import REASON, actor_name
 from routines_app.verbs.held_rows import verb_transaction
 from routines_app.verbs.moving.old_entries import OldScheduler
-from routines_app.verbs.shadow.choosing import chosen, in_batches
+from routines_app.verbs.shadow.choosing import chosen, in_batches, refuse_inside_a_transaction
 from routines_app.verbs.shadow.old_side import side_of
 from routines_app.verbs.shadow.switch_over import Author, SwitchOver
 
@@ -39,6 +39,7 @@ def switch_back(
 ) -> SwitchOver:
     """Put routines that were switched over into shadow again, and enable their old entries: of these, of that
     scheduler, or all. The entry of a routine that is not ACTIVE stays disabled."""
+    refuse_inside_a_transaction()
     who = Author(actor_name(actor), REASON("reason", reason))
     entries, found = chosen(routines, scheduler, back=True), SwitchOver()
     for kind, batch in in_batches(entries):

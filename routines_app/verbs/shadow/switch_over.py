@@ -36,7 +36,7 @@ from routines_app.verbs.audit_reading import TAKEN_OVER_AFTER
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.editing import REASON, actor_name
 from routines_app.verbs.held_rows import verb_transaction
-from routines_app.verbs.shadow.choosing import chosen, in_batches, why_not
+from routines_app.verbs.shadow.choosing import chosen, in_batches, refuse_inside_a_transaction, why_not
 from routines_app.verbs.shadow.old_side import side_of
 from routines_app.verbs.shadow.seen_fires import last_fires, recorded_after, recorded_until
 
@@ -88,6 +88,7 @@ def switch_over(
     The old beat may go on: its entries are disabled first. `stopped`: it does not run any more, so nobody waits for it.
     Not inside a transaction: each step must be seen by others before the next. Done again, it goes on where it ended.
     """
+    refuse_inside_a_transaction()
     who = Author(actor_name(actor), REASON("reason", reason))
     entries, tell = chosen(routines, scheduler), progress or _silent
     refused = why_not(entries, stopped=stopped)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from routines_app import service
 from routines_app.core.errors import InvalidValue, NotAllowed
@@ -171,6 +173,13 @@ def test_the_history_says_who_and_since_when(old: OldScheduler, hours: Hours) ->
     assert (change.actor, change.reason, change.before) == ("ada", "a week of clean reports", {"shadow": True})
     assert change.after["shadow"] is False
     assert datetime.fromisoformat(change.after["old_last_fire"]) == hours.now
+
+
+@pytest.mark.parametrize("act", [service.switch_over, service.switch_back])
+def test_inside_a_transaction_it_is_refused(act: Callable[[], object]) -> None:
+    """No step of it would be seen before the last."""
+    with transaction.atomic(), pytest.raises(NotAllowed, match="outside of any transaction"):
+        act()
 
 
 def test_a_dry_run_changes_nothing(old: OldScheduler, hours: Hours) -> None:
