@@ -9,6 +9,8 @@ from django.db import migrations, models
 from django.db.models import CASCADE
 from django.utils import timezone
 
+from routines_app.models import ledger_time
+
 REASONS = [
     "exception",
     "timeout",
@@ -111,7 +113,7 @@ class Migration(migrations.Migration):
                         null=True,
                     ),
                 ),
-                ("created_at", models.DateTimeField(default=timezone.now, editable=False)),
+                ("created_at", models.DateTimeField(default=ledger_time.now, editable=False)),
                 (
                     "routine",
                     models.OneToOneField(on_delete=CASCADE, related_name="moved_entry", to="routines.routine"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from django.db import models
-from django.utils.timezone import now as current_time
 
+from routines_app.models import ledger_time
 from routines_app.models.routine import Routine
 
 
@@ -22,7 +22,7 @@ class MovedEntry(models.Model):
     last_fired_at = models.DateTimeField(
         null=True, help_text="Its last fire, as it said itself before it was disabled."
     )
-    created_at = models.DateTimeField(default=current_time, editable=False)
+    created_at = models.DateTimeField(default=ledger_time.now, editable=False)
 
     class Meta:
         ordering = ["scheduler", "key"]

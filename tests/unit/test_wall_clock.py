@@ -15,6 +15,7 @@ READERS = {
     "protocol/ledger/clock.py": {"time.time"},  # compares it, and has no other while the database was never reached
     "models/ledger_time.py": {"timezone.now"},  # until the app is ready
     "models/routine.py": {"django.utils.timezone.now"},  # a default that the service never uses
+    "beat/old_beat.py": {"datetime.now"},  # when another's beat sent something, by the clock that it went by
     "execution/check_ins.py": {"time.time"},  # Sentry reckons the duration from the same clock
     "coordination/monitors.py": {"time.time"},  # an event has the time of its machine, as Celery's own have
     "execution/retries.py": {"datetime.now"},  # an eta is reckoned from the clock that the task sees
