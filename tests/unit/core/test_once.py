@@ -55,17 +55,17 @@ states = st.builds(
 )
 
 
-@given(instants, instants, st.lists(steps, max_size=5))
-def test_however_the_time_is_cut_it_is_in_one_piece(at: datetime, after: datetime, pieces: list[timedelta]) -> None:
+@given(instants, st.timedeltas(timedelta(days=-4), timedelta(days=1)), st.lists(steps, max_size=5))
+def test_however_the_time_is_cut_it_is_in_one_piece(at: datetime, begin: timedelta, pieces: list[timedelta]) -> None:
     """Where one beat stops, another goes on: none of them sees it twice, and none misses it."""
-    trigger, begin, found = OnceTrigger(at=at), after, []
+    trigger, after, found = OnceTrigger(at=at), at + begin, list[datetime]()
     for piece in pieces:
         listed = slots_between(trigger, after, after + piece)
         counted = count_between(trigger, after, after + piece)
         assert counted == (Span(first=at, last=at, count=1) if listed.slots else None)
         found += listed.slots
         after += piece
-    assert found == ([at] if begin < at <= after else [])
+    assert found == ([at] if at + begin < at <= after else [])
 
 
 @given(instants, instants)
@@ -85,6 +85,11 @@ def test_bounds_leave_it_where_it_is_or_take_it_away(
 
 def test_the_only_slot_of_a_span_is_that_moment() -> None:
     assert slot_at(AT_NOON, Span(first=NOON, last=NOON, count=1), 0) == NOON
+
+
+def test_it_is_counted_where_it_is_and_nowhere_else() -> None:
+    assert count_between(AT_NOON, NOON - HOUR, NOON) == Span(first=NOON, last=NOON, count=1)
+    assert count_between(AT_NOON, NOON, NOON + HOUR) is None
 
 
 def test_there_is_nothing_to_list_behind_it() -> None:
