@@ -10,6 +10,7 @@ import pytest
 from celery import Celery
 from celery.app import app_or_default
 from django.apps import apps
+from django.contrib.admin import site
 from django.db import connection
 from django.test import modify_settings
 from pytest_django.plugin import DjangoDbBlocker
@@ -32,6 +33,8 @@ def django_celery_beat(django_db_setup: None, django_db_blocker: DjangoDbBlocker
         with connection.schema_editor() as editor:
             for model in reversed(models):
                 editor.delete_model(model)
+        for model in filter(site.is_registered, models):  # by its admin module, which pages would look for
+            site.unregister(model)
 
 
 @pytest.fixture

@@ -57,6 +57,18 @@ def test_an_interval_goes_on_an_interval_after_the_last_fire(old: OldScheduler, 
     assert hours.found() == []
 
 
+def test_a_slot_that_an_interval_moves_away_from_leaves_the_ledger_in_balance(old: OldScheduler, hours: Hours) -> None:
+    """Nobody has fired it: the slot an interval after the last fire stands for it, and comes a little later."""
+    old.add("tick")
+    shadowed("tick", old.name)
+    hours.pass_by(minutes=1, every=1)
+    last = rows()[-2] + 2 * SECOND
+    fired("tick", last, scheduler=old.name)
+    assert (switch().taken_back, RoutineState.objects.get().next_slot) == (1, last + 10 * SECOND)
+    hours.pass_by(minutes=2, every=1)
+    assert hours.found() == []
+
+
 @pytest.mark.usefixtures("short_lived_threads")
 def test_slots_that_came_due_meanwhile_are_fired_each(old: OldScheduler, hours: Hours, run_it: Execute) -> None:
     """Ours recorded them as the old one's, which was disabled before it fired them: whatever the policy, all are."""
