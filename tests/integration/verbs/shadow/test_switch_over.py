@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import count
-from typing import Any
 
 import pytest
 from django.db import transaction
@@ -14,24 +13,14 @@ from routines_app import service
 from routines_app.core.errors import InvalidValue, NotAllowed
 from routines_app.models import MovedEntry, Routine, RoutineRun, RoutineState, ScheduleChange
 from routines_app.protocol.claim.claim import claim_due
-from routines_app.verbs.shadow import switch_back as back
 from routines_app.verbs.shadow import switch_over as switching
 from tests.integration.conftest import Execute, Hours
 from tests.integration.verbs.shadow.conftest import DJANGO_CELERY_BEAT, OldScheduler, fired, shadowed
+from tests.integration.verbs.shadow.switching import rows, switch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SECOND = timedelta(seconds=1)
-
-
-def switch(*routines: str, **options: Any) -> service.SwitchOver:
-    return service.switch_over(routines or None, **({"settle": 0.0} | options))
-
-
-def rows(status: str | None = None) -> list[datetime]:
-    runs = RoutineRun.objects.order_by("scheduled_for")
-    found = runs.filter(status=status) if status else runs.filter(reason="shadow")
-    return list(found.values_list("scheduled_for", flat=True))
 
 
 def claim_all(now: datetime, run_it: Execute) -> None:
@@ -273,56 +262,3 @@ def test_an_entry_that_was_enabled_again_is_disabled_again(
 
     switch(settle=0.2, progress=tell)
     assert not old.is_enabled("tick")
-
-
-def test_back_ours_stop_first_and_the_old_one_goes_on_from_our_last_slot(
-    old: OldScheduler, hours: Hours, run_it: Execute
-) -> None:
-    """As if it had fired that one itself; and over again."""
-    old.add("tick")
-    shadowed("tick", old.name)
-    fired("tick", hours.now, scheduler=old.name)
-    switch()
-    hours.pass_by(seconds=25, every=1)
-    last = rows("PENDING")[-1]
-    assert service.switch_back().switched == ["tick"]
-    assert (old.is_enabled("tick"), old.last_run("tick"), Routine.objects.get().shadow) == (True, last, True)
-    assert (MovedEntry.objects.get().switched_at, MovedEntry.objects.get().disabled_at) == (None, None)
-    hours.pass_by(seconds=20, every=1)
-    assert len(rows("PENDING")) == 2
-    assert switch("tick").switched == ["tick"]  # nothing was fired since: our last slot counts
-    assert RoutineState.objects.get().next_slot == last + 10 * SECOND
-    assert hours.found() == []
-
-
-def test_half_the_way_back_is_gone_on_with(old: OldScheduler, hours: Hours, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ours have stopped, and the old entry is disabled still."""
-    old.add("tick")
-    shadowed("tick", old.name)
-    fired("tick", hours.now, scheduler=old.name)
-    switch()
-    with monkeypatch.context() as broken:
-        broken.setattr(back, "side_of", Broken)
-        with pytest.raises(ZeroDivisionError):
-            service.switch_back()
-    assert (old.is_enabled("tick"), Routine.objects.get().shadow) == (False, True)
-    assert service.switch_back("tick").switched == ["tick"]
-    assert old.is_enabled("tick")
-
-
-class Broken:
-    """A side whose entries can be read and not be enabled."""
-
-    def __init__(self, scheduler: str) -> None:
-        self.last_runs = switching.side_of(scheduler).last_runs
-
-    def enable(self, _: Any) -> None:
-        raise ZeroDivisionError
-
-
-def test_there_is_no_way_back_to_an_entry_that_is_gone(hours: Hours, old: OldScheduler) -> None:
-    shadowed("tick", old.name)
-    fired("tick", hours.now, scheduler=old.name)
-    assert switch().switched == ["tick"]
-    assert "its old entry is gone" in service.switch_back().refused["tick"]
-    assert not Routine.objects.get().shadow
