@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime
 from itertools import groupby
 
 from celery.app import app_or_default
@@ -21,7 +21,6 @@ from routines_app.verbs.moving.old_entries import OldScheduler
 from routines_app.verbs.shadow.seen_fires import last_fires
 
 BATCH = 100
-UNDER_WAY = timedelta(seconds=60)  # a fire of a slot that is younger may not be written down yet
 
 STATIC = "a beat_schedule cannot be changed while its beat runs: stop that beat, and say that it is stopped"
 STATIC_REDBEAT = (
@@ -130,12 +129,22 @@ def _static(entry: MovedEntry) -> str:
 
 
 def _unrecorded(scheduler: str, batch: Sequence[MovedEntry]) -> set[int]:
-    """Those with slots that the old one should have fired, and no fire. redbeat itself stores each before it sends."""
+    """Those with slots that the old one should have fired, and no fire. redbeat itself stores each before it sends.
+
+    Also a slot of just now, whose fire may be on its way here, and one that no beat of ours has come to yet: that the
+    old beat records nothing must not be found out afterwards.
+    """
     if scheduler != OldScheduler.DJANGO_CELERY_BEAT:
         return set()
-    recorded = last_fires(scheduler, [entry.key for entry in batch])
-    without = [entry.routine_id for entry in batch if entry.key not in recorded]
+    recorded, now = last_fires(scheduler, [entry.key for entry in batch]), clock.now()
+    without = [entry for entry in batch if entry.key not in recorded]
+    due = {entry.routine_id for entry in without if _is_due(entry, now)}
     runs = RoutineRun.objects.using(ledger_alias()).filter(
-        routine_id__in=without, reason=Reason.SHADOW, scheduled_for__lt=clock.now() - UNDER_WAY
+        routine_id__in=[entry.routine_id for entry in without], reason=Reason.SHADOW
     )
-    return set(runs.values_list("routine_id", flat=True).distinct())
+    return due | set(runs.order_by().values_list("routine_id", flat=True).distinct())
+
+
+def _is_due(entry: MovedEntry, now: datetime) -> bool:
+    slot = entry.routine.state.next_slot
+    return entry.routine.status == RoutineStatus.ACTIVE and slot is not None and slot <= now

@@ -34,7 +34,7 @@ class OldSide(NamedTuple):
     disable: Callable[[Collection[str]], None]
     still_enabled: Callable[[Collection[str]], set[str]]
     enable: Callable[[Mapping[str, datetime | None]], set[str]]
-    """Enable them, as if each had been sent last at that moment; which there were."""
+    """Enable them, as if each had been sent last at that moment, unless it was sent later; which there were."""
 
 
 def side_of(scheduler: str) -> OldSide:
@@ -55,7 +55,7 @@ def _enable_rows(last_runs: Mapping[str, datetime | None]) -> set[str]:
         found = list(rows.select_for_update().filter(name__in=last_runs))
         for row in found:
             row.enabled = True
-            row.last_run_at = last_runs[row.name] or row.last_run_at
+            row.last_run_at = _later(last_runs[row.name], row.last_run_at)
         rows.bulk_update(found, ["enabled", "last_run_at"], batch_size=100)
     return {row.name for row in found}
 
@@ -102,7 +102,7 @@ def _disable_keys(names: Collection[str]) -> None:
 def _enable_keys(last_runs: Mapping[str, datetime | None]) -> set[str]:
     found = _entries(last_runs)
     for name, entry in found.items():
-        if (last_run := last_runs[name]) is not None:
+        if (last_run := _later(last_runs[name], entry.last_run_at)) is not None:
             entry.reschedule(last_run_at=last_run)  # before it is enabled, or it could be sent once more
         entry.enabled = True
         entry.save()
@@ -134,6 +134,11 @@ def _entries(names: Collection[str]) -> dict[str, Any]:
             expected = f"its Redis cannot be asked: {type(error).__name__}: {error}"
             raise NotAllowed("scheduler", OldScheduler.REDBEAT, expected) from error
     return found
+
+
+def _later(ours: datetime | None, theirs: datetime | None) -> datetime | None:
+    """It may have been enabled before, by somebody who could not say so any more, and have been sent since."""
+    return max((moment for moment in (ours, theirs) if moment is not None), default=None)
 
 
 _SIDES = {

@@ -23,7 +23,7 @@ from routines_app.verbs.held_rows import verb_transaction
 from routines_app.verbs.moving.old_entries import OldScheduler
 from routines_app.verbs.shadow.choosing import chosen, in_batches, refuse_inside_a_transaction
 from routines_app.verbs.shadow.old_side import side_of
-from routines_app.verbs.shadow.switch_over import Author, SwitchOver
+from routines_app.verbs.shadow.switch_over import Author, SwitchOver, in_shadow
 
 GONE = "its old entry is gone: there is nothing to go back to"
 STATIC = "a beat_schedule has nothing to be enabled: archive the routine, and start Celery's own beat"
@@ -57,23 +57,23 @@ def switch_back(
 
 
 def _go_back(scheduler: str, batch: Sequence[MovedEntry], who: Author) -> None:
-    active = _stop_ours(batch, who)
-    side_of(scheduler).enable({entry.key: entry.last_fired_at for entry in batch if entry.routine_id in active})
-    entries = MovedEntry.objects.using(ledger_alias()).filter(pk__in=[entry.pk for entry in batch])
-    entries.update(switched_at=None, disabled_at=None)
+    _stop_ours(batch, who)
+    _let_the_old_one(scheduler, [entry.routine_id for entry in batch])
 
 
-def _stop_ours(batch: Sequence[MovedEntry], who: Author) -> set[int]:
-    """Put them into shadow; which are ACTIVE. `last_fired_at` is then the last slot that was ours."""
+def _stop_ours(batch: Sequence[MovedEntry], who: Author) -> None:
+    """Put them into shadow. `last_fired_at` is then the last slot that was ours; of one that somebody has put there
+    already it is that as well, and its slots have gone on since."""
     ids, alias = [entry.routine_id for entry in batch], ledger_alias()
     with verb_transaction("routines", len(batch)):
         states = {state.pk: state for state in lock_states(ids)}
-        routines, now = list(Routine.objects.using(alias).filter(AnyOf("pk", ids))), clock.now()
-        for entry in batch:
-            if not entry.routine.shadow:
-                entry.last_fired_at, entry.disabled_at = states[entry.routine_id].last_slot, now
-        MovedEntry.objects.using(alias).bulk_update(batch, ["last_fired_at", "disabled_at"])
-        Routine.objects.using(alias).filter(AnyOf("pk", ids)).update(shadow=True, updated_at=now)
+        routines, now = list(Routine.objects.using(alias).filter(AnyOf("pk", ids), shadow=False)), clock.now()
+        ours = {routine.pk for routine in routines}
+        stopped = [entry for entry in batch if entry.routine_id in ours]
+        for entry in stopped:
+            entry.last_fired_at, entry.disabled_at = states[entry.routine_id].last_slot, now
+        MovedEntry.objects.using(alias).bulk_update(stopped, ["last_fired_at", "disabled_at"])
+        Routine.objects.using(alias).filter(AnyOf("pk", sorted(ours))).update(shadow=True, updated_at=now)
         ScheduleChange.objects.using(alias).bulk_create(
             changes.new(
                 ChangeKind.UPDATED,
@@ -86,6 +86,16 @@ def _stop_ours(batch: Sequence[MovedEntry], who: Author) -> set[int]:
                 after={"shadow": True},
             )
             for routine in routines
-            if not routine.shadow
         )
-    return {routine.pk for routine in routines if routine.status == RoutineStatus.ACTIVE}
+
+
+def _let_the_old_one(scheduler: str, routine_ids: Sequence[int]) -> None:
+    """Enable what is still in shadow: behind the locks, or it could be switched over again in the same moment."""
+    entries = MovedEntry.objects.using(ledger_alias()).filter(AnyOf("routine_id", routine_ids))
+    with verb_transaction("routines", len(routine_ids)):
+        lock_states(routine_ids)
+        shadowed = in_shadow(routine_ids)
+        going = [entry for entry in entries.filter(switched_at__isnull=False) if entry.routine_id in shadowed]
+        active = {pk for pk, routine in shadowed.items() if routine.status == RoutineStatus.ACTIVE}
+        side_of(scheduler).enable({entry.key: entry.last_fired_at for entry in going if entry.routine_id in active})
+        entries.filter(pk__in=[entry.pk for entry in going]).update(switched_at=None, disabled_at=None)

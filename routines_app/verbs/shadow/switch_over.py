@@ -30,7 +30,7 @@ from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.ledger.locks import lock_states
-from routines_app.protocol.plan.taking_over import forget_rows, take_over
+from routines_app.protocol.plan.taking_over import forget_rows, leave_fired, take_over
 from routines_app.protocol.record import changes
 from routines_app.verbs.audit_reading import TAKEN_OVER_AFTER
 from routines_app.verbs.checking.lookup import RoutineRef
@@ -43,6 +43,8 @@ from routines_app.verbs.shadow.seen_fires import last_fires, recorded_after, rec
 SETTLE_SECONDS = 5.0  # longer than a beat takes for what it is just sending
 LONGEST_SETTLE = 60.0  # an old beat that still sends disabled entries then has not taken notice
 LOOK_SECONDS = 0.2
+
+ENABLED = "its old entry was enabled again meanwhile: find out by whom, then run this again"
 
 Progress = Callable[[str], None]
 PLANNED = [
@@ -106,8 +108,7 @@ def switch_over(
         _settle(entries, recorded, settle, tell)
     found.fired_meanwhile = recorded_after(recorded, entries)
     for scheduler, batch in in_batches(entries):
-        found.taken_back += _switch(scheduler, batch, who)
-        found.switched += [entry.routine.name for entry in batch]
+        _switch(scheduler, batch, who, found)
         tell(f"{len(found.switched)} of {len(entries)} routines are switched over")
     return found
 
@@ -166,14 +167,15 @@ def _disabled_again(entries: Sequence[MovedEntry]) -> bool:
     return again
 
 
-def _switch(scheduler: str, batch: Sequence[MovedEntry], who: Author) -> int:
-    """One batch, in one transaction; how many slots were taken back."""
+def _switch(scheduler: str, batch: Sequence[MovedEntry], who: Author, found: SwitchOver) -> None:
+    """One batch, in one transaction. What somebody has switched over or back meanwhile is left as that is."""
     keys = [entry.key for entry in batch]
     by_routine = {entry.routine_id: entry for entry in batch}
+    side, refused = side_of(scheduler), dict[str, str]()
     with verb_transaction("routines", len(batch)):
         states = lock_states(list(by_routine))
-        routines = _in_shadow(list(by_routine))
-        stored, seen = side_of(scheduler).last_runs(keys), last_fires(scheduler, keys)
+        routines = in_shadow(list(by_routine))
+        stored, seen, enabled = side.last_runs(keys), last_fires(scheduler, keys), side.still_enabled(keys)
         now, unfired = clock.now(), list[UUID]()
         switched: list[RoutineState] = []
         history: list[ScheduleChange] = []
@@ -181,6 +183,9 @@ def _switch(scheduler: str, batch: Sequence[MovedEntry], who: Author) -> int:
             routine, entry = routines.get(state.pk), by_routine[state.pk]
             if routine is None:
                 continue  # somebody else was faster
+            if entry.key in enabled:
+                refused[routine.name] = ENABLED
+                continue
             last_fire = _latest(entry.last_fired_at, stored.get(entry.key), seen.get(entry.key))
             rows, facts = _take_over(routine, state, entry, last_fire, now)
             unfired += rows
@@ -188,10 +193,13 @@ def _switch(scheduler: str, batch: Sequence[MovedEntry], who: Author) -> int:
             history.append(_change(routine, state, now, who, last_fire, facts))
         _save(switched, history, unfired, now)
         on_commit(wake_beats)
-    return len(unfired)
+    found.refused |= refused
+    found.switched += [entry.routine.name for entry in batch if entry.routine.name not in refused]
+    found.taken_back += len(unfired)
 
 
-def _in_shadow(routine_ids: Sequence[int]) -> dict[int, Routine]:
+def in_shadow(routine_ids: Sequence[int]) -> dict[int, Routine]:
+    """Those that are, as of now: asked behind the locks of their states."""
     routines = Routine.objects.using(ledger_alias()).filter(AnyOf("pk", routine_ids), shadow=True)
     return {routine.pk: routine for routine in routines}
 
@@ -199,7 +207,10 @@ def _in_shadow(routine_ids: Sequence[int]) -> dict[int, Routine]:
 def _take_over(
     routine: Routine, state: RoutineState, entry: MovedEntry, last_fire: datetime | None, now: datetime
 ) -> tuple[list[UUID], Mapping[str, object]]:
-    """What is paused or parked has no slots to hand over: they wait for its end, as always."""
+    """What is paused or parked has no slots to hand over: they wait for its end, as always. But of a pause only those
+    do that the old one, which knows nothing of it, has not fired."""
+    if routine.status == RoutineStatus.PAUSED:
+        leave_fired(routine, state, now, last_fire=last_fire, moved_at=entry.created_at)
     if routine.status != RoutineStatus.ACTIVE:
         return [], {}
     taken = take_over(

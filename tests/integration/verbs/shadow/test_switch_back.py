@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from routines_app import service
-from routines_app.models import MovedEntry, Routine, RoutineState
+from routines_app.models import MovedEntry, Routine, RoutineState, ScheduleChange
 from routines_app.verbs.shadow import switch_back as back
 from routines_app.verbs.shadow import switch_over as switching
 from tests.integration.conftest import Execute, Hours
@@ -71,3 +71,49 @@ def test_there_is_no_way_back_to_an_entry_that_is_gone(hours: Hours, old: OldSch
     assert switch().switched == ["tick"]
     assert "its old entry is gone" in service.switch_back().refused["tick"]
     assert not Routine.objects.get().shadow
+
+
+def test_a_way_back_that_could_not_be_told_sets_no_clock_of_the_old_beat_back(
+    old: OldScheduler, hours: Hours, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was enabled, and has fired since: with our last slot for its last fire, it would fire that one again."""
+    old.add("tick")
+    shadowed("tick", old.name)
+    fired("tick", hours.now, scheduler=old.name)
+    switch()
+    hours.pass_by(seconds=25, every=1)
+    service.switch_back()
+    since = hours.now + 60 * SECOND
+    switching.side_of(old.name).enable({"tick": since})
+    MovedEntry.objects.update(switched_at=hours.now)
+    assert service.switch_back().switched == ["tick"]
+    assert old.last_run("tick") == since
+
+
+def test_of_two_ways_back_at_once_the_second_leaves_the_last_slot_of_ours(old: OldScheduler, hours: Hours) -> None:
+    """What came due in between is the old one's to fire: it is not to take that for fired."""
+    old.add("tick")
+    shadowed("tick", old.name)
+    fired("tick", hours.now, scheduler=old.name)
+    switch()
+    hours.pass_by(seconds=25, every=1)
+    last, second = rows("PENDING")[-1], list(MovedEntry.objects.select_related("routine"))
+    service.switch_back()
+    hours.pass_by(seconds=20, every=1)
+    back._go_back(old.name, second, back.Author("", ""))
+    assert old.last_run("tick") == last
+    assert ScheduleChange.objects.filter(after={"shadow": True}).count() == 1
+
+
+def test_what_is_switched_over_again_meanwhile_is_not_enabled(old: OldScheduler, hours: Hours) -> None:
+    """Both would fire."""
+    old.add("tick")
+    shadowed("tick", old.name)
+    fired("tick", hours.now, scheduler=old.name)
+    switch()
+    entries = list(MovedEntry.objects.select_related("routine"))
+    back._stop_ours(entries, back.Author("", ""))
+    switch()
+    back._let_the_old_one(old.name, [entry.routine_id for entry in entries])
+    assert (old.is_enabled("tick"), Routine.objects.get().shadow) == (False, False)
+    assert MovedEntry.objects.get().switched_at is not None
