@@ -18,7 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 from celery.signals import beat_init
-from django.db import Error, close_old_connections, connections
+from django.db import DataError, Error, close_old_connections, connections
 
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.said import Said
@@ -126,12 +126,16 @@ class Recorder:
         return batch
 
     def _is_written(self, batch: list[Fire]) -> bool:
-        """Whether it need not be tried again. Outages are told once, and whatever else happens is given up."""
+        """Whether it need not be tried again. Outages are told once, and whatever else happens is given up: what the
+        database will never take, an id of somebody's own that is too long, must not keep the next ones waiting."""
         close_old_connections()
         try:
             moved = self._moved({fire.key for fire in batch})
             if fires := [fire for fire in batch if fire.key in moved]:
                 record_fires(self._kind, fires)
+        except DataError:
+            logger.exception("%s fires of the old beat are not recorded", len(batch))
+            return True
         except Error as error:
             self._said.warn("away", f"fires of the old beat cannot be recorded, and are kept: {error}".strip())
             return False

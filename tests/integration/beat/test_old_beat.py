@@ -13,7 +13,7 @@ from celery.app import app_or_default
 from celery.beat import ScheduleEntry, Scheduler
 from celery.schedules import schedule
 from celery.signals import beat_init
-from django.db import OperationalError
+from django.db import DataError, OperationalError
 from redbeat import RedBeatScheduler
 
 from routines_app import service
@@ -121,6 +121,26 @@ def test_while_the_database_is_away_fires_are_kept(
         wait_for(lambda: len(fires()) == 3, 10, "they are lost")
     assert [task_id for *_, task_id in fires()] == beat.sent
     assert len([each for each in caplog.messages if "the server is away" in each]) == 1
+
+
+def test_what_the_database_will_never_take_keeps_no_later_fire_waiting(
+    beat: Beat, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is no outage: tried again and again, it would be refused for ever."""
+    moved()
+    record = old_beat.record_fires
+
+    def write(kind: OldScheduler, fires: list[Any]) -> None:
+        if any(fire.task_id == "message 0" for fire in fires):
+            raise DataError("value too long")
+        record(kind, fires)
+
+    monkeypatch.setattr(old_beat, "record_fires", write)
+    beat.fire("tick")
+    wait_for(lambda: "not recorded" in caplog.text, 10, "it is tried again")
+    beat.fire("tick")
+    wait_for(fires, 10, "the next one waits")
+    assert fires() == [("beat_schedule", "tick", "message 1")]
 
 
 def test_more_than_it_can_keep_is_said_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
