@@ -6,7 +6,7 @@ An older release knows no shadow and would fire them beside the old scheduler: o
 from typing import Any
 
 from django.db import migrations, models
-from django.db.models import CASCADE
+from django.db.models import CASCADE, Q
 from django.utils import timezone
 
 from routines_app.models import ledger_time
@@ -45,6 +45,7 @@ REASONS = [
     "publish_failed",
     "overdue",
 ]
+AT_ONCE = 500  # rows in a statement: SQLite takes a bounded number of values
 
 
 def leave_shadow(apps: Any, schema_editor: Any) -> None:
@@ -61,8 +62,9 @@ def leave_shadow(apps: Any, schema_editor: Any) -> None:
 def pause_shadowed(apps: Any, alias: str) -> None:
     why = "it was in shadow, which an older release does not know: the old scheduler fires it"
     routines = apps.get_model("routines", "Routine").objects.using(alias)
-    shadowed = routines.filter(shadow=True, status="ACTIVE")
-    found = list(shadowed.values_list("pk", "name"))
+    # Also a pause that would end by itself: an older release would fire from then on.
+    shadowed = routines.filter(shadow=True).filter(Q(status="ACTIVE") | Q(status="PAUSED", paused_until__isnull=False))
+    found = list(shadowed.values_list("pk", "name", "status"))
     changes = apps.get_model("routines", "ScheduleChange")
     changes.objects.using(alias).bulk_create(
         changes(
@@ -71,14 +73,16 @@ def pause_shadowed(apps: Any, alias: str) -> None:
             kind="paused",
             at=timezone.now(),
             reason=why,
-            before={"status": "ACTIVE"},
+            before={"status": status},
             after={"status": "PAUSED"},
         )
-        for pk, name in found
+        for pk, name, status in found
     )
     states = apps.get_model("routines", "RoutineState").objects.using(alias)
-    states.filter(routine__shadow=True, routine__status="ACTIVE").update(next_run_at=None, next_source="paused")
-    shadowed.update(status="PAUSED", pause_reason=why)
+    for begin in range(0, len(found), AT_ONCE):
+        ids = [pk for pk, _, _ in found[begin : begin + AT_ONCE]]
+        states.filter(pk__in=ids).update(next_run_at=None, next_source="paused")
+        routines.filter(pk__in=ids).update(status="PAUSED", paused_until=None, pause_reason=why)
 
 
 class Migration(migrations.Migration):

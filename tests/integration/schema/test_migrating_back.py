@@ -250,3 +250,15 @@ def test_a_routine_in_shadow_is_paused() -> None:
     assert older.get_model("routines", "RoutineRun").objects.get().reason == "superseded"
     changes = older.get_model("routines", "ScheduleChange").objects.filter(routine_id=shadowed.pk).order_by("id")
     assert list(changes.values_list("kind", flat=True)) == ["created", "paused"]
+
+
+@pytest.mark.usefixtures("forward_again")
+def test_a_pause_of_a_routine_in_shadow_does_not_end_by_itself() -> None:
+    """Then the older release would fire it beside its old scheduler."""
+    service.create_routine("shadowed", task="celery.accumulate", every="1m")
+    Routine.objects.update(shadow=True)
+    service.pause_until("shadowed", clock.now() + timedelta(hours=1))
+    older = migrated_back(BEFORE_SHADOW)
+    routines = older.get_model("routines", "Routine").objects
+    assert routines.values_list("status", "paused_until").get() == ("PAUSED", None)
+    assert older.get_model("routines", "RoutineState").objects.get().next_run_at is None
