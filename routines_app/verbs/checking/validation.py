@@ -10,7 +10,7 @@ from django.utils.timezone import get_default_timezone_name
 
 from routines_app.conf import get_settings
 from routines_app.core.errors import InvalidValue, NotAllowed
-from routines_app.core.words import TRIGGER_FIELDS, CatchUpPolicy, ConcurrencyPolicy, Priority
+from routines_app.core.words import TRIGGER_FIELDS, CatchUpPolicy, ConcurrencyPolicy, Priority, TriggerKind
 from routines_app.models import Routine
 from routines_app.verbs.checking import arguments, rules
 from routines_app.verbs.checking.known_tasks import any_task, known_task
@@ -133,6 +133,10 @@ def clean_changes(
     given = {name: value for name, value in _by_field(values).items() if not _is_kept_name(routine, name, value)}
     trigger = clean_trigger(given, routine, values)
     cleaned = _each_checked(given, allow_unknown_task) | trigger | (found or {})
+    if routine.shadow and cleaned["trigger_kind"] == TriggerKind.MANUAL:
+        # By hand it is refused as well; and a rotation, which takes those, would fire it beside the old scheduler.
+        expected = f"in shadow: {routine.fired_by} still fires it; use switch_over first, or archive it"
+        raise NotAllowed("trigger_kind", TriggerKind.MANUAL, expected)
     if is_rotation(routine):
         refuse_on_rotation(cleaned)
     else:

@@ -8,9 +8,9 @@ old entries are disabled; the same again goes on from there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from routines_app.core.words import RoutineStatus
+from routines_app.core.words import RoutineStatus, TriggerKind
 from routines_app.models import ChangeKind, MovedEntry, Routine, ScheduleChange
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.arrays import AnyOf
@@ -25,6 +25,7 @@ from routines_app.verbs.shadow.choosing import chosen, in_batches, refuse_inside
 from routines_app.verbs.shadow.old_side import side_of
 from routines_app.verbs.shadow.switch_over import Author, SwitchOver, in_shadow
 
+BY_HAND = "it has no schedule any more, and may be a rotation's: archive it, and enable its old entry"
 GONE = "its old entry is gone: there is nothing to go back to"
 STATIC = "a beat_schedule has nothing to be enabled: archive the routine, and start Celery's own beat"
 
@@ -44,16 +45,21 @@ def switch_back(
     entries, found = chosen(routines, scheduler, back=True), SwitchOver()
     for kind, batch in in_batches(entries):
         there = side_of(kind).last_runs([entry.key for entry in batch])
-        found.refused |= {
-            entry.routine.name: STATIC if kind == OldScheduler.BEAT_SCHEDULE else GONE
-            for entry in batch
-            if entry.key not in there
-        }
-        going = [entry for entry in batch if entry.key in there]
+        refused = {entry.routine.name: why for entry in batch if (why := _why_not(entry, there))}
+        found.refused |= refused
+        going = [entry for entry in batch if entry.routine.name not in refused]
         if going and not dry_run:
             _go_back(kind, going, who)
         found.switched += [entry.routine.name for entry in going]
     return found
+
+
+def _why_not(entry: MovedEntry, there: Collection[str]) -> str:
+    if entry.routine.trigger_kind == TriggerKind.MANUAL:
+        return BY_HAND
+    if entry.key in there:
+        return ""
+    return STATIC if entry.scheduler == OldScheduler.BEAT_SCHEDULE else GONE
 
 
 def _go_back(scheduler: str, batch: Sequence[MovedEntry], who: Author) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from routines_app import service
+from routines_app.core.errors import NotAllowed
 from routines_app.models import MovedEntry, Routine, RoutineRun, RoutineState
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.plan import taking_over
@@ -125,3 +126,17 @@ def test_rows_are_taken_out_by_batches(rows_of_it: OldScheduler, hours: Hours, m
     fired("tick", rows()[0])
     assert switch().taken_back == 5
     assert len(rows()) == 1
+
+
+def test_in_shadow_it_keeps_a_schedule(rows_of_it: OldScheduler, hours: Hours) -> None:
+    """Without one it could join a rotation, which would fire it beside its old entry; and on the way back likewise."""
+    rows_of_it.add("tick")
+    shadowed("tick", DJANGO_CELERY_BEAT)
+    fired("tick", hours.now)
+    with pytest.raises(NotAllowed, match=r"trigger_kind.*in shadow: django-celery-beat still fires it"):
+        service.update_routine("tick", every=None)
+    switch()
+    service.update_routine("tick", every=None)
+    found = service.switch_back()
+    assert (found.switched, "it has no schedule any more" in found.refused["tick"]) == ([], True)
+    assert (rows_of_it.is_enabled("tick"), Routine.objects.get().shadow) == (False, False)
