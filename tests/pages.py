@@ -13,7 +13,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -23,11 +23,16 @@ from typing import Any
 
 import pytest
 import yaml
+from celery import _state
+from celery.app import app_or_default
 from django.core.management import call_command
+
+from routines_app import service
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# ([\w/]+\.py)\n")
+STATE: Any = _state  # whose stubs are incomplete
 PROMPT = "$ "
 MANAGE = "python manage.py "
 DIAGRAMS = ("flowchart", "stateDiagram-v2", "sequenceDiagram")
@@ -103,6 +108,21 @@ def answer(command: str) -> list[str]:
 
 def exactly(command: str, found: list[str], printed: list[str]) -> None:
     assert found == printed, command
+
+
+@contextmanager
+def passing_tasks() -> Iterator[None]:
+    """The tasks that are registered meanwhile are gone afterwards: from every app, and from those that come later,
+    to which Celery gives all shared tasks. The next page may show others of their names."""
+    service.registered_tasks()
+    before, promised = set(app_or_default().tasks), set(STATE._on_app_finalizers)
+    try:
+        yield
+    finally:
+        STATE._on_app_finalizers.intersection_update(promised)
+        for name in set(app_or_default().tasks) - before:
+            for app in list(STATE._get_active_apps()):
+                app._tasks.pop(name, None)
 
 
 class Reader:

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from celery.app import app_or_default
 
-from routines_app import service
 from tests.integration.conftest import NOTE, Code
-from tests.pages import NOT_RUN, ROOT, Reader, blocks, pages, text_of, typed
+from tests.pages import NOT_RUN, ROOT, Reader, blocks, pages, passing_tasks, text_of, typed
 
 OWN = {
     "README.md": "tests/integration/test_readme_page.py",
@@ -35,12 +33,8 @@ LEFT_OUT = {("CONTRIBUTING.md", "A fault test"): "a pattern to fill in; tests/ac
 def reader(monkeypatch: pytest.MonkeyPatch, code: Code, tmp_path: Path) -> Iterator[Reader]:
     """In an empty directory; the tasks that a page shows are gone after the test."""
     monkeypatch.chdir(tmp_path)
-    service.registered_tasks()
-    registered = app_or_default().tasks
-    before = set(registered)
-    yield Reader(monkeypatch)
-    for task in set(registered) - before:
-        del registered[task]
+    with passing_tasks():
+        yield Reader(monkeypatch)
 
 
 @pytest.mark.parametrize("page", [page for page in pages() if page not in OWN])

@@ -9,7 +9,7 @@ from celery.app import app_or_default
 
 from routines_app import declaring, service
 from tests.integration.conftest import NOTE, Code, Execute
-from tests.pages import Reader, blocks, text_of
+from tests.pages import Reader, blocks, passing_tasks, text_of
 
 PAGE = "README.md"
 INSTALL = "Install in your project"
@@ -23,12 +23,9 @@ def is_done_elsewhere(block: Any) -> bool:
 
 @pytest.mark.usefixtures("django_celery_beat", "transactional_db", "redis_url", "time")
 def test_its_blocks_can_be_run(code: Code, monkeypatch: pytest.MonkeyPatch) -> None:
-    registered = app_or_default().tasks
-    before = set(registered)
     service.create_routine("nightly-report", task=NOTE)
-    Reader(monkeypatch).walk(PAGE, leave_out=is_done_elsewhere)
-    for task in set(registered) - before:
-        del registered[task]
+    with passing_tasks():
+        Reader(monkeypatch).walk(PAGE, leave_out=is_done_elsewhere)
     assert [each.name for each in declaring._declared] == ["nightly-report"]
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from celery.app import app_or_default
 from pytest_django import Settings
 
-from routines_app import service
 from routines_app.models import Routine
 from tests.integration.conftest import Code
-from tests.pages import Reader, blocks, shown
+from tests.pages import Reader, blocks, passing_tasks, shown
 
 PAGE = "docs/routines-in-code.md"
 
@@ -19,16 +17,13 @@ PAGE = "docs/routines-in-code.md"
 @pytest.fixture
 def reader(code: Code, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     """Somebody who has written down all files that the page shows; its tasks are gone after the test."""
-    service.registered_tasks()
-    registered = app_or_default().tasks
-    before, reader = set(registered), Reader(monkeypatch)
-    for block in blocks(PAGE, "python"):
-        if block.file:
-            reader.do(block)
-    settings.ROUTINES = settings.ROUTINES | reader.modules["project.settings"].ROUTINES
-    yield reader
-    for task in set(registered) - before:
-        del registered[task]
+    reader = Reader(monkeypatch)
+    with passing_tasks():
+        for block in blocks(PAGE, "python"):
+            if block.file:
+                reader.do(block)
+        settings.ROUTINES = settings.ROUTINES | reader.modules["project.settings"].ROUTINES
+        yield reader
 
 
 @pytest.mark.usefixtures("transactional_db", "redis_url", "time")

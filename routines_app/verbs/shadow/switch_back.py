@@ -40,9 +40,9 @@ def switch_back(
 ) -> SwitchOver:
     """Put routines that were switched over into shadow again, and enable their old entries: of these, of that
     scheduler, or all. The entry of a routine that is not ACTIVE stays disabled."""
-    refuse_inside_a_transaction()
     who = Author(actor_name(actor), REASON("reason", reason))
     entries, found = chosen(routines, scheduler, back=True), SwitchOver()
+    refuse_inside_a_transaction()
     for kind, batch in in_batches(entries):
         there = side_of(kind).last_runs([entry.key for entry in batch])
         refused = {entry.routine.name: why for entry in batch if (why := _why_not(entry, there))}

@@ -90,9 +90,9 @@ def switch_over(
     The old beat may go on: its entries are disabled first. `stopped`: it does not run any more, so nobody waits for it.
     Not inside a transaction: each step must be seen by others before the next. Done again, it goes on where it ended.
     """
-    refuse_inside_a_transaction()
     who = Author(actor_name(actor), REASON("reason", reason))
     entries, tell = chosen(routines, scheduler), progress or _silent
+    refuse_inside_a_transaction()
     refused = why_not(entries, stopped=stopped)
     found = SwitchOver(
         refused={each.routine.name: refused[each.routine_id] for each in entries if each.routine_id in refused}
