@@ -16,7 +16,6 @@ def block(language: str, text: str) -> Block:
     [
         ("ruby", "puts 1"),
         ("", "plain"),
-        ("text", "printed"),
         ("mermaid", "pie title Pets"),
         ("console", "$ rake routines\n"),
         ("console", "$ make nothing-of-the-kind\n"),
