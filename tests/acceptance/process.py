@@ -11,6 +11,8 @@ import psutil
 
 from tests.processes import alive, die_with_parent, kill_tree, signal_tree, stretched, tree, wait_for
 
+UNUSED = Path(__file__).parent / "unused"  # in place of what the `celery` command imports and our processes never use
+
 
 class Process:
     """Started on creation; everything it prints goes to one log file."""

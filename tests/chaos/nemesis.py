@@ -16,7 +16,7 @@ import psycopg
 import redis
 
 from tests.acceptance.databases import ROOT
-from tests.acceptance.process import Process
+from tests.acceptance.process import UNUSED, Process
 from tests.acceptance.stack import Stack
 from tests.chaos.attendance import Attendance
 from tests.chaos.people import People
@@ -149,7 +149,7 @@ class Nemesis(People):
         step = self.stack.directory / f"step{len(self.stack.processes)}"
         step.write_text("0")
         hooks = {"ROUTINES_WALL_STEP": str(step), "ROUTINES_HOSTILE_ROUTER": str(self.routed_by)}
-        return hooks | {"PYTHONPATH": f"{STEPPED_CLOCK}:{ROOT}"}
+        return hooks | {"PYTHONPATH": f"{STEPPED_CLOCK}:{UNUSED}:{ROOT}"}
 
     def replace(self, processes: list[Process], at: int, start: Callable[[], Process]) -> None:
         if not processes[at].running:

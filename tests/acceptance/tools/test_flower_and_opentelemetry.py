@@ -13,6 +13,7 @@ import pytest
 from routines_app import service
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.models import Node, Role, RoutineRun
+from tests.acceptance.databases import ROOT
 from tests.acceptance.process import Process
 from tests.acceptance.stack import Stack
 from tests.acceptance.tools import tasks
@@ -30,7 +31,7 @@ class Flower:
     def __init__(self, stack: Stack, imports: str) -> None:
         port = free_port()
         arguments = ["-m", "celery", "-A", "tests.acceptance.app", "flower", "--address=127.0.0.1", f"--port={port}"]
-        environment = {"FLOWER_UNAUTHENTICATED_API": "true", "ROUTINES_TEST_IMPORTS": imports}
+        environment = {"FLOWER_UNAUTHENTICATED_API": "true", "ROUTINES_TEST_IMPORTS": imports, "PYTHONPATH": str(ROOT)}
         stack.start("flower", arguments, environment)
         self._address = f"http://127.0.0.1:{port}/api"
 

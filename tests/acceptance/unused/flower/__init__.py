@@ -1,0 +1,1 @@
+"""Stands where the `celery` command looks for Flower, in processes that are not Flower."""
