@@ -8,12 +8,13 @@ MINUTES ?= 10
 SEED ?= 1
 SECONDS_TO_RUN ?=
 QUICK ?=
+EVERYTHING ?=
 
 .PHONY: help demo test matrix check docs reference bench chaos clean
 
 help:
 	@echo "make demo  [SECONDS_TO_RUN=45]   web, worker, beat and admin with embedded Redis and SQLite"
-	@echo "make test                        the whole test suite with embedded PostgreSQL and Redis"
+	@echo "make test  [EVERYTHING=1]        the whole test suite with embedded PostgreSQL and Redis"
 	@echo "make matrix                      unit and integration tests on each Python that is installed and each Django"
 	@echo "make check                       format, lint, types, layers, dead code, security, migrations, system checks"
 	@echo "make docs                        the documentation as pages, in site/; warnings are errors"
@@ -43,7 +44,7 @@ demo: $(VENV)/demo.stamp
 	@SECONDS_TO_RUN=$(SECONDS_TO_RUN) $(BIN)/python -m project.demo
 
 test: $(VENV)/dev.stamp
-	@BIN=$(BIN) TEST_PROCESSES=$(TEST_PROCESSES) bash tests/run.sh
+	@BIN=$(BIN) TEST_PROCESSES=$(TEST_PROCESSES) EVERYTHING=$(EVERYTHING) bash tests/run.sh
 
 matrix:
 	@TEST_PROCESSES=$(TEST_PROCESSES) bash .ci/matrix

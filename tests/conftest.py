@@ -16,6 +16,7 @@ from django.db import connection
 from django.test import TransactionTestCase
 
 from routines_app.coordination.patience import WORKER, be_patient
+from tests import each_database
 from tests.processes import answers, wait_for
 from tests.servers import MARIADB_PORT, RABBITMQ_PORT, SharedServers, shared_ports
 
@@ -44,7 +45,13 @@ def pytest_report_header() -> str:
     return f"database: {database()}"
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    each_database.mark(items, each_database.listed())
+    skip_what_nobody_answers(items)
+
+
+def skip_what_nobody_answers(items: list[pytest.Item]) -> None:
     """Tests that need a service which does not install from PyPI say so when it is not there."""
     for marker, port in (("mariadb", MARIADB_PORT), ("rabbitmq", RABBITMQ_PORT)):
         marked = [item for item in items if item.get_closest_marker(marker)]

@@ -2,7 +2,8 @@
 # The whole test suite: what `make test` runs. Two lines of parts run side by side, because acceptance tests mostly
 # wait; chaos comes after them, by itself. Every part runs even if one before it failed, its output comes whole when
 # it has ended, and the exit code says whether all passed. BIN is the virtual environment's bin directory,
-# TEST_PROCESSES how many acceptance tests run at once: more than there are cores.
+# TEST_PROCESSES how many acceptance tests run at once: more than there are cores. With EVERYTHING set, every integration
+# test runs on every database.
 # A few tests that failed are tried once more when all others have ended, one after another: what passes then is named
 # as unsteady at the end, and is no failure unless STRICT is set. It is a defect all the same, of the code or of the
 # test; but one that says nothing of what was changed.
@@ -13,19 +14,10 @@ OUT=$(mktemp -d)
 PYTEST="$BIN/pytest -q"
 SECOND_LOOK_AT_MOST=5 # more than that is no bad luck
 THOUSANDS=tests/unit/core/test_cron_against_cronsim.py # of schedules: counting their branches would double their time
-# On the other databases: not what asks none, and not what asks no other way on any of them: how bodies are called and
-# stopped, how many questions a page has, what is refused before anything is asked, what the audit makes of rows that it
-# has read, pages of the documentation whose blocks are a project with a database of its own. Forms and buttons of the
-# admin call verbs, which are tried there one by one.
-STORAGE="tests/integration --ignore tests/integration/coordination --ignore tests/integration/oracle
-    --ignore-glob *admin/test_*form*.py --ignore-glob *admin/test_*verb*.py --ignore-glob *admin/test_actions.py
-    --ignore-glob *admin/test_hints.py --ignore-glob *test_preview.py --ignore-glob *test_permissions.py
-    --ignore-glob *test_restoring.py --ignore-glob *test_bounds.py --ignore-glob *test_fuzzed_*.py
-    --ignore-glob *checking/test_validation.py --ignore-glob *execution/test_own_retries.py
-    --ignore-glob *execution/test_b*.py --ignore-glob *execution/test_carrier.py --ignore-glob *execution/test_kill.py
-    --ignore-glob *execution/test_silence.py --ignore-glob *execution/test_tracing.py
-    --ignore-glob *test_audit_honesty.py --ignore-glob *test_audit_warnings.py --ignore-glob *test_audit_slots.py
-    --ignore-glob *test_audit_rotations.py --ignore-glob *test_project_pages.py --ignore-glob *test_testing_page.py"
+# On the other databases: what asks them something that they can answer in their own way, by the rule that
+# tests/each_database.py gives; EVERYTHING asks all of it of all of them.
+STORAGE=(tests/integration)
+[ -n "${EVERYTHING:-}" ] || STORAGE+=(-m each_database)
 lines=()
 # Hundreds of processes are started, each with a thousand modules: compiled once, whatever the caller's shell prefers.
 export PYTHONDONTWRITEBYTECODE=
@@ -133,7 +125,7 @@ with_processes() {
     part "acceptance, on PostgreSQL" $PYTEST -n "${TEST_PROCESSES:-4}" --dist worksteal tests/acceptance
     if port_answers 3306; then
         part "storage and protocol, on MariaDB" env ROUTINES_TEST_DATABASE=mariadb \
-            $PYTEST -n 2 --dist loadscope $STORAGE
+            $PYTEST -n 2 --dist loadscope "${STORAGE[@]}"
     else
         echo "=== skipped: storage and protocol on MariaDB, because nothing answers on 127.0.0.1:3306"
     fi
@@ -146,7 +138,7 @@ in_process() {
     part "everything else, on PostgreSQL" $PYTEST -n 2 --dist loadscope tests \
         --ignore tests/acceptance --ignore tests/unit/core
     part "storage and protocol, on SQLite" env ROUTINES_TEST_DATABASE=sqlite \
-        $PYTEST -n 2 --dist loadscope $STORAGE tests/model
+        $PYTEST -n 2 --dist loadscope "${STORAGE[@]}" tests/model
 }
 
 # By itself: three beats and three workers that are killed all the time leave no core to tests that measure time.

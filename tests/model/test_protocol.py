@@ -29,6 +29,7 @@ SETTINGS = settings(
 )
 
 
+@pytest.mark.each_database
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.timeout(1800 if EXAMPLES else 300)
 @pytest.mark.parametrize("machine", [Protocol, Hinting])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from django.test import Client
 from django.urls import reverse
 
@@ -34,6 +35,7 @@ def test_the_list_shows_the_success_rate_of_the_last_runs(operator: Client) -> N
     assert "Last 5 runs: 3 success, 1 failed, 1 skipped" in page
 
 
+@pytest.mark.each_database
 def test_the_list_filters_by_tag_health_and_group(operator: Client) -> None:
     """Each filter finds its routine and leaves the other out."""
     make_routine("tagged", tags=["a", "b"], group="sales")

@@ -27,7 +27,7 @@ from routines_app.models import (
 )
 
 NOW = datetime(2026, 3, 2, 10, tzinfo=UTC)
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.each_database]
 
 ROUTINE = {"name": "report", "task": "t"}
 CRON = ROUTINE | {"trigger_kind": "CRON", "cron": "0 * * * *"}

@@ -7,6 +7,8 @@ from django.db import connection
 
 from routines_app.models import RotationMember, RoutineRun, RoutineState
 
+pytestmark = pytest.mark.each_database
+
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(

@@ -158,6 +158,7 @@ def test_a_one_shot_after_the_end_is_refused(hours: Hours) -> None:
     assert rows()[-1][2] == Source.HINT_ONESHOT
 
 
+@pytest.mark.each_database
 def test_tags_are_exact(hours: Hours) -> None:
     """On every database: neither case nor a part of one, nor what stands between two."""
     tags = ["slow", "SLOW", "é", "50%", "a_b", "axb", 'q"x', "back\\slash", "slower", "500"]

@@ -75,6 +75,7 @@ def made_to_go(before: Rows, after: Rows, *, in_the_broker: bool = False) -> set
     }
 
 
+@pytest.mark.each_database
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_the_plan_is_what_a_beat_then_does(seed: int, time: Time) -> None:
     """Verdict and reason of each candidate, and no candidate too many or too few."""

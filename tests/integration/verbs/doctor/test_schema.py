@@ -13,6 +13,8 @@ from pytest_django import Settings
 from routines_app.models import RoutineRun
 from tests.integration.verbs.doctor.asking import answer
 
+pytestmark = pytest.mark.each_database
+
 
 def test_migrations_that_are_all_applied(db: None) -> None:
     level, found, _ = answer("migrations")

@@ -1,0 +1,62 @@
+"""What asks which database it has is tested on each of them, also by the shorter run of `make test`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.each_database import FOLDERS, INTEGRATION, asks_what_differs, listed
+
+PACKAGE = Path(__file__).parents[2] / "routines_app"
+DIFFERS = re.compile(r"\.vendor\b|\bis_postgresql\(|_portably\(|\bhas_select_for_update|\bmysql_is_mariadb|\bRawSQL\(")
+TESTED_BY = {
+    "admin/filters.py": "admin/test_routines.py",
+    "admin/fleet_facts.py": "admin/test_fleet_page.py",
+    "admin/recent.py": "admin/every_page/test_queries.py",
+    "beat/sender.py": "beat/test_sender.py",
+    "checks.py": "test_checks.py",
+    "execution/heart.py": "execution/test_heart.py",
+    "verbs/checking/selecting.py": "verbs/test_hints_taken_back.py",
+    "verbs/doctor/database.py": "verbs/doctor/test_database.py",
+    "verbs/doctor/schema.py": "verbs/doctor/test_schema.py",
+    "verbs/plan_leases.py": "verbs/test_plan_leases_and_beats.py",
+    "verbs/rotations/alike.py": "verbs/rotations/test_seed.py",
+}
+"""Of the modules whose folder does not run on each database as a whole: where their other ways are tried."""
+FIRST_IS_ENOUGH = {
+    "admin/test_fleet_page.py",  # the page itself, which shows the storage
+    "test_checks.py",  # the database of the run; all others are made up there
+}
+
+
+def modules_that_ask() -> set[str]:
+    """Without migrations, which run on each database before any test does."""
+    found = {path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if DIFFERS.search(path.read_text())}
+    return {str(path) for path in found if path.parts[0] not in {*FOLDERS, "migrations"}}
+
+
+def test_every_module_that_asks_names_its_test() -> None:
+    """A new one names a test in TESTED_BY, whose module asks for the vendor or has a test with `each_database`."""
+    assert modules_that_ask() == set(TESTED_BY)
+
+
+def test_the_tests_that_are_listed_are_there() -> None:
+    """One that was given another name would run on PostgreSQL alone, and the statement that only it asks with it."""
+    texts = {name: (PACKAGE.parent / name).read_text() for name in {test.partition("::")[0] for test in listed()}}
+    gone = [test for test in listed() if f"def {name_of(test)}(" not in texts[test.partition("::")[0]]]
+
+    assert gone == [], "give them their new names in tests/statements.txt"
+
+
+def name_of(test: str) -> str:
+    return test.partition("::")[2].partition("[")[0].rpartition("::")[2]
+
+
+@pytest.mark.parametrize("module", sorted(TESTED_BY.values()))
+def test_the_test_that_is_named_runs_on_each_database(module: str) -> None:
+    path = INTEGRATION / module
+    is_marked = "pytest.mark.each_database" in path.read_text(encoding="utf-8")
+
+    assert asks_what_differs(path) or is_marked or (path.exists() and module in FIRST_IS_ENOUGH)
