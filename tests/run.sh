@@ -122,7 +122,8 @@ run_lines() {
 }
 
 with_processes() {
-    part "acceptance, on PostgreSQL" $PYTEST -n "${TEST_PROCESSES:-4}" --dist worksteal tests/acceptance
+    part "acceptance, on PostgreSQL" $PYTEST -n "${TEST_PROCESSES:-4}" --dist load --maxschedchunk 1 \
+        tests/acceptance # in the order of its conftest: the longest first
     if port_answers 3306; then
         part "storage and protocol, on MariaDB" env ROUTINES_TEST_DATABASE=mariadb \
             $PYTEST -n 2 --dist loadscope "${STORAGE[@]}"

@@ -16,6 +16,28 @@ from tests.oracle import judge_bodies
 
 StackFactory = Callable[..., Stack]
 STACKS = pytest.StashKey[list[Stack]]()
+LONGEST = [
+    "test_the_sdist_can_import_every_test_and_run_them",
+    "test_both_side_by_side_and_then_ours",
+    "test_the_demo_runs_every_routine_that_should_run",
+    "test_fault_14_exclusive_work_waits_for_redis_and_all_other_work_goes_on",
+    "test_back_to_the_old_beat",
+    "test_fault_30_beat_workers_and_admin_share_a_sqlite_file",
+    "test_fault_36_a_body_that_holds_the_gil_is_not_taken_for_dead",
+    "test_fault_15_a_killed_database_orphans_nobody_and_is_missed_for_five_seconds",
+    "test_fault_04_ten_thousand_routines_due_at_once_are_each_fired_once",
+    "test_a_killed_beat_and_a_killed_worker_lose_and_double_nothing",
+    "test_the_install_section_works_word_for_word",
+    "test_fault_36_a_child_beats_by_itself_when_its_parent_is_frozen",
+    "test_fault_08_a_killed_worker_is_found_and_its_run_retried",
+    "test_fault_31_a_locked_run_row_silences_no_worker",
+]
+"""Those that take more than half a minute on a busy machine. They begin first, or the end is one of them, alone."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.name.partition("[")[0], len(LONGEST)))
 
 
 @pytest.fixture
