@@ -13,7 +13,8 @@ BIN=${BIN:-.venv/bin}
 OUT=$(mktemp -d)
 PYTEST="$BIN/pytest -q"
 SECOND_LOOK_AT_MOST=5 # more than that is no bad luck
-THOUSANDS=tests/unit/core/test_cron_against_cronsim.py # of schedules: counting their branches would double their time
+# Of schedules, and of ticks: counting their branches would double their time, and others go through each of them.
+THOUSANDS=(tests/unit/core/test_cron_against_cronsim.py tests/unit/core/test_rotation_month.py)
 # On the other databases: what asks them something that they can answer in their own way, by the rule that
 # tests/each_database.py gives; EVERYTHING asks all of it of all of them.
 STORAGE=(tests/integration)
@@ -133,9 +134,9 @@ with_processes() {
 }
 
 in_process() {
-    part "core, every branch" $PYTEST -n 2 --dist worksteal tests/unit/core --ignore "$THOUSANDS" \
+    part "core, every branch" $PYTEST -n 2 --dist worksteal tests/unit/core "${THOUSANDS[@]/#/--ignore=}" \
         --cov=routines_app.core --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
-    part "cron, by another's opinion" $PYTEST -n 2 --dist worksteal "$THOUSANDS"
+    part "core, by thousands" $PYTEST -n 2 --dist worksteal "${THOUSANDS[@]}"
     part "everything else, on PostgreSQL" $PYTEST -n 2 --dist loadscope tests \
         --ignore tests/acceptance --ignore tests/unit/core
     part "storage and protocol, on SQLite" env ROUTINES_TEST_DATABASE=sqlite \
