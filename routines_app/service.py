@@ -81,7 +81,11 @@ from routines_app.verbs.exports.texts import read_export, render_export
 from routines_app.verbs.exports.words import FileFormat, ImportAction
 from routines_app.verbs.give_back import give_back
 from routines_app.verbs.health.health import Health, health
+from routines_app.verbs.health.notices.ask import Notices, fleet_notices, recent_notices
+from routines_app.verbs.health.notices.backlog import HELD_BY_PEOPLE
+from routines_app.verbs.health.notices.notice import Notice, NoticeKind, NoticeLevel
 from routines_app.verbs.health.recent import recent_health
+from routines_app.verbs.health.standing import Presence, presence
 from routines_app.verbs.held_rows import impatiently
 from routines_app.verbs.hint import clear_hints, propose_factor, propose_interval, propose_next_time
 from routines_app.verbs.lease_of import Lease, lease_of
@@ -173,6 +177,8 @@ __all__ += ["Difference", "LeaseDecision", "LeasePlan", "Verdict", "plan_leases"
 __all__ += ["Queue", "QueuedRun", "RunningRun", "WaitingRequest", "WaitingRequests", "queue", "requests_to_clear"]
 # Is somebody doing the work, and what is wrong?
 __all__ += ["Finding", "Health", "Level", "doctor", "health", "recent_health"]
+__all__ += ["Notice", "NoticeKind", "NoticeLevel", "Notices", "fleet_notices", "recent_notices"]
+__all__ += ["HELD_BY_PEOPLE", "Presence", "presence"]
 # Schedules as values: what a trigger means, also one that is not saved.
 __all__ += ["CronFields", "CronTrigger", "ManualTrigger", "OnceTrigger", "Slots", "Trigger"]
 __all__ += ["clock_changes", "count_between", "next_slot", "parse_cron", "slots_between", "split_cron"]

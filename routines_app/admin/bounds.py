@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.messages.storage.base import BaseStorage
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 
@@ -23,9 +24,21 @@ def bounded_urls(patterns: list[URLPattern]) -> list[URLPattern]:
     return patterns
 
 
+class _Unread(BaseStorage):
+    """A page that a script asks for shows nobody a message: those that wait are for the person's next page."""
+
+    def _get(self, *_: Any, **__: Any) -> tuple[list[Any], bool]:
+        return [], True
+
+    def _store(self, messages: Any, response: HttpResponse, *_: Any, **__: Any) -> list[Any]:  # noqa: ARG002
+        return []
+
+
 def _bounded(view: View) -> View:
     @wraps(view)
     def bounded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.headers.get("X-Requested-With") == "fetch":
+            request._messages = _Unread(request)  # type: ignore[attr-defined]
         with service.impatiently():
             return refusal_of(request) or view(request, *args, **kwargs)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -14,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from routines_app import service
 from routines_app.admin.charts import Column, meter
+from routines_app.admin.due_markup import GRACE
 from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.run_facts import late_seconds, overdue_runs
 from routines_app.core.words import RoutineStatus, RunStatus
@@ -22,8 +24,8 @@ from routines_app.models import Node, Routine, RoutineRun, RoutineState, RunLog,
 ROWS = 20
 SAMPLE = 5_000  # rows that are looked at for the lateness of the last hour; the newest ones
 MINUTES = 60
-GONE_AFTER = timedelta(minutes=3)  # three silent reports
-LATENESS_FIELDS = ("pk", "started_at", "scheduled_for", "eligible_at", "trigger", "attempt")
+OVERDUE_READ = 1_000  # routines that are due and not claimed, the first ones
+LATENESS_FIELDS = ("pk", "status", "reason", "started_at", "scheduled_for", "eligible_at", "trigger", "attempt")
 
 
 def runs() -> QuerySet[RoutineRun]:
@@ -75,10 +77,14 @@ def _waits_for(reason: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lateness:
-    """How late the runs of the last hour started, or of the minutes that the newest rows cover."""
+    """How late the runs of the last hour started, or of the minutes that the newest rows cover, and how late what is
+    due and has not started is by now."""
 
     looked_at: int
     count: int
+    unstarted: int
+    """How many of them are due and have not started: runs that wait, and routines that no beat has claimed."""
+    unstarted_most: float
     middle: float
     most: float
     high: float
@@ -105,19 +111,40 @@ def lateness(now: datetime) -> Lateness:
     newest = newest.filter(service.readable("started_at", "scheduled_for", "eligible_at"))  # as good as all of them
     rows = list(newest.values_list(*LATENESS_FIELDS)[:SAMPLE])
     by_minute: dict[int, list[float]] = defaultdict(list)
-    for _, started_at, *facts in rows:
+    for _, _, _, started_at, *facts in rows:
         late = late_seconds(started_at, *facts)
         if late is not None and started_at >= hour_ago:
             by_minute[int((now - started_at).total_seconds() // 60)].append(late)
+    unstarted = [*_late_so_far(rows, now), *_unclaimed(now)]
+    by_minute[0] += unstarted
     every = sorted(late for minute in by_minute.values() for late in minute)
     return Lateness(
         looked_at=len(rows),
         count=len(every),
+        unstarted=len(unstarted),
+        unstarted_most=max(unstarted, default=0.0),
         middle=_quantile(every, 0.5),
         high=_quantile(every, 0.95),
         most=every[-1] if every else 0.0,
         columns=[_minute(by_minute.get(ago, []), ago, now) for ago in reversed(range(_minutes_covered(rows, now)))],
     )
+
+
+def _late_so_far(rows: list[Any], now: datetime) -> Iterator[float]:
+    """Of runs that are due and wait, for a worker or to be sent; what people have paused is not late."""
+    for _, status, reason, _, scheduled_for, eligible_at, *facts in rows:
+        is_due = status == RunStatus.PENDING and eligible_at < now and reason not in service.HELD_BY_PEOPLE
+        if is_due and (late := late_seconds(now, scheduled_for, eligible_at, *facts)) is not None:
+            yield late
+
+
+def _unclaimed(now: datetime) -> Iterator[float]:
+    """Of routines that are due and that no beat has claimed; by the index that claims go by."""
+    states = RoutineState.objects.using(service.ledger_alias()).filter(
+        service.readable("next_run_at"), next_run_at__lt=now - GRACE
+    )
+    due = states.order_by("next_run_at").values_list("next_run_at", flat=True)[:OVERDUE_READ]
+    yield from ((now - at).total_seconds() for at in due if at is not None)
 
 
 def _minutes_covered(rows: list[Any], now: datetime) -> int:
@@ -149,9 +176,10 @@ def pool_meter(pool: Any) -> SafeString:
 
 
 def nodes(now: datetime) -> list[dict[str, Any]]:
-    """Beats and workers that reported within the last hour; the silent ones are marked."""
-    seen = Node.objects.using(service.ledger_alias()).filter(seen_at__gte=now - timedelta(hours=1))
-    return [{"node": node, "gone": now - node.seen_at > GONE_AFTER} for node in seen[:100]]
+    """Beats and workers, each with whether it is still there by its last report. A beat takes those that are gone away:
+    without one they stay, however long they are silent."""
+    seen = Node.objects.using(service.ledger_alias()).filter(service.readable("seen_at"))
+    return [{"node": node, "presence": service.presence(node.seen_at, now)} for node in seen[:100]]
 
 
 def parked() -> list[Routine]:

@@ -9,13 +9,13 @@ from django.http import QueryDict
 
 from routines_app import service
 from routines_app.admin.daylight import daylight_warnings
-from routines_app.admin.fleet_facts import GONE_AFTER
 from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.recent import recent_runs
 from routines_app.core.words import ConcurrencyPolicy
 from routines_app.models import Node, Role, Routine
 from routines_app.service import CronTrigger, ManualTrigger, OnceTrigger, Trigger, next_slot, slots_between
 
+WORKERS = 1_000  # that are asked for their queues
 LOOKED_AT = 50  # fires whose distance is compared with the usual duration
 
 OVERLAPS = {
@@ -52,8 +52,9 @@ def _queue(queue: str, now: datetime) -> list[str]:
     """Whether a living worker takes from the queue; a worker that reports no queues may take any."""
     if not queue:
         return []
-    workers = Node.objects.using(service.ledger_alias()).filter(role=Role.WORKER, seen_at__gte=now - GONE_AFTER)
-    consumed = list(workers.values_list("queues", flat=True))
+    workers = Node.objects.using(service.ledger_alias()).filter(service.readable("seen_at"), role=Role.WORKER)
+    rows = workers.values_list("seen_at", "queues")[:WORKERS]
+    consumed = [queues for seen_at, queues in rows if service.presence(seen_at, now) is not service.Presence.GONE]
     if not consumed:
         return [f"No worker consumes queue {queue}: no worker is running."]
     if any(not queues or queue in queues for queues in consumed):

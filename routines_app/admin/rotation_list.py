@@ -13,7 +13,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from routines_app import service
-from routines_app.admin.markup import NOTHING, moment, pill
+from routines_app.admin.due_markup import next_fire, status_pill
+from routines_app.admin.markup import NOTHING
 from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.routine_columns import schedule_of, state_of
 from routines_app.core.words import RoutineStatus
@@ -62,7 +63,7 @@ class RotationColumns:
 
     @admin.display(description="state")
     def state_pill(self, rotation: Rotation) -> SafeString:
-        return pill(rotation.routine.status, title=rotation.routine.pause_reason)
+        return status_pill(rotation.routine, state_of(rotation.routine))
 
     @admin.display(description="ticks")
     def schedule(self, rotation: Rotation) -> str:
@@ -71,7 +72,7 @@ class RotationColumns:
     @admin.display(description="next tick", ordering="routine__state__next_run_at")
     def next_tick(self, rotation: Rotation) -> SafeString:
         state = state_of(rotation.routine)
-        return NOTHING if state is None else moment(state.next_run_at)
+        return NOTHING if state is None else next_fire(state.next_run_at)
 
     @admin.display(description="members")
     def members(self, rotation: Any) -> str:

@@ -10,7 +10,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from routines_app.admin.charts import sparkline
-from routines_app.admin.markup import NOTHING, chips, moment, pill
+from routines_app.admin.due_markup import next_fire, status_pill
+from routines_app.admin.markup import NOTHING, chips, moment
 from routines_app.admin.member_facts import membership_of
 from routines_app.admin.phrases import schedule_in_words, source_in_words
 from routines_app.admin.recent import Recent
@@ -41,8 +42,8 @@ class RoutineColumns:
 
     @admin.display(description="state", ordering="status")
     def state_pill(self, routine: Routine) -> SafeString:
-        shown = pill(routine.status, title=routine.pause_reason)
         state = state_of(routine)
+        shown = status_pill(routine, state)
         if state is not None and state.failure_count:
             shown += format_html(' <span class="rt-pill rt-is-failed">{} failed</span>', state.failure_count)
         if getattr(routine, "overdue", False):
@@ -71,7 +72,7 @@ class RoutineColumns:
             return NOTHING
         is_kept_fresh = routine.rotation_id is not None and state.next_source == Source.MANUAL
         why = "when it is picked" if is_kept_fresh else source_in_words(state.next_source)
-        return format_html('{}<div class="rt-under">{}</div>', moment(state.next_run_at), why)
+        return format_html('{}<div class="rt-under">{}</div>', next_fire(state.next_run_at), why)
 
     @admin.display(description="last 30 runs, success")
     def last_runs(self, routine: Routine) -> SafeString:

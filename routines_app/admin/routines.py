@@ -15,7 +15,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
 
 from routines_app import service
-from routines_app.admin import fleet_page, fleet_verbs, plan_page, preview, routine_page, verb_pages
+from routines_app.admin import fleet_page, fleet_verbs, health_bar, plan_page, preview, routine_page, verb_pages
 from routines_app.admin.actions import LIST_ACTIONS, ReasonActionForm
 from routines_app.admin.bounds import bounded_urls
 from routines_app.admin.changelist import RoutineChangeList
@@ -51,6 +51,10 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
     autocomplete_fields = ["parent", "pool", "rotation"]
     ordering = ["name"]
 
+    def __init__(self, model: type[Routine], admin_site: admin.AdminSite) -> None:
+        super().__init__(model, admin_site)
+        health_bar.show_on_index(admin_site)
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Routine]:
         return super().get_queryset(request).select_related(*SHOWN_WITH)
 
@@ -77,6 +81,7 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
             path("fleet/live/", wrap(self.fleet_live_view), name="routines_fleet_live"),
             path("fleet/plan/", wrap(self.plan_view), name="routines_plan"),
             path("fleet/do/<slug:verb>/", wrap(self.fleet_verb_view), name="routines_fleet_verb"),
+            path("health/", wrap(self.health_view), name="routines_health"),
             path("preview/", wrap(self.preview_view), name="routines_routine_preview"),
             path("<int:object_id>/overview/", wrap(self.overview_view), name="routines_routine_overview"),
             path("<int:object_id>/do/<slug:verb>/", wrap(self.verb_view), name="routines_routine_verb"),
@@ -88,6 +93,10 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
 
     def fleet_live_view(self, request: HttpRequest) -> HttpResponse:
         return fleet_page.fleet_fragment(self, request)
+
+    def health_view(self, request: HttpRequest) -> HttpResponse:
+        self.require_view(request)
+        return health_bar.health_fragment(request)
 
     def plan_view(self, request: HttpRequest) -> HttpResponse:
         return plan_page.plan_page(self, request)

@@ -75,7 +75,7 @@ class BeatLoop:
             Chore("reporting news", self._report_news, lambda: get_settings().reconcile_seconds, self._guard),
             Chore("warming up", self._warm_up, lambda: float("inf"), self._guard),
         ]
-        self._told = ""
+        self._told = ("", "")
         self._pools = PoolLooks()
         self._due_at: datetime | None = None
         self._look_at = 0.0
@@ -243,12 +243,12 @@ class BeatLoop:
         self._broker.connect()
 
     def _report_node(self) -> None:
-        nodes.report_beat(self._declarations.scope)
-        self._told = redis_client.problem()
+        nodes.report_beat(self._declarations.scope, self._broker.problem)
+        self._told = redis_client.problem(), self._broker.problem
 
     def _report_news(self) -> None:
-        """That Redis is away, or back, is told at once."""
-        if redis_client.problem() != self._told:
+        """That Redis or the broker is away, or back, is told at once."""
+        if (redis_client.problem(), self._broker.problem) != self._told:
             self._report_node()
 
 

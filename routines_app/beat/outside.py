@@ -6,6 +6,7 @@ import logging
 import time
 
 from routines_app.conf import get_settings
+from routines_app.masks import masked_line
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +23,7 @@ class Outside:
         self._name = name
         self._failures = 0
         self._how = ""
+        self._error = ""
         self._since = 0.0
         self._retry_at = 0.0
 
@@ -29,6 +31,14 @@ class Outside:
     def is_failing(self) -> bool:
         """Whether the last try failed."""
         return self._failures > 0
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with it, in a line for people; empty: nothing is."""
+        if not self.is_failing:
+            return ""
+        said = f"{self._name} {self._how}"
+        return f"{said[0].upper()}{said[1:]}{self._error and ': '}{self._error}"
 
     @property
     def is_resting(self) -> bool:
@@ -59,7 +69,7 @@ class Outside:
         if self._failures == 0:
             self._since = time.monotonic()
         if how != self._how:
-            self._how = how
+            self._how, self._error = how, masked_line(str(error).partition("\n")[0])
             logger.error("%s %s%s; trying again by myself", self._name, how, f": {error}" if error else "")
         wait = min(FIRST_SECONDS * 2.0 ** min(self._failures, 10), get_settings().max_sleep_seconds, longest)
         self._failures += 1

@@ -33,6 +33,11 @@ class SeenBroker:
         """Whether it is away and the next try is still to come."""
         return self._outside.is_resting
 
+    @property
+    def problem(self) -> str:
+        """What is wrong with it, in a line for people; empty: nothing is."""
+        return self._outside.problem
+
     def send(self, messages: Sequence[Message]) -> None:
         """Publish and stamp; what cannot be sent stays in the outbox."""
         if messages and not self.is_resting:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django import template
 from django.utils.safestring import SafeString
 
 from routines_app import service
-from routines_app.admin import markup, phrases, run_facts
+from routines_app.admin import due_markup, markup, phrases, run_facts
+from routines_app.admin import health_bar as bar
 from routines_app.admin.charts import sparkline
 from routines_app.admin.recent import Recent
-from routines_app.models import RoutineRun
+from routines_app.models import Routine, RoutineRun
 
 register = template.Library()
 
@@ -24,6 +26,16 @@ def pill(status: str) -> SafeString:
 @register.filter
 def moment(at: datetime | str | None) -> SafeString:
     return markup.moment(at if isinstance(at, datetime) else None)
+
+
+@register.filter
+def next_fire(at: datetime | str | None) -> SafeString:
+    return due_markup.next_fire(at if isinstance(at, datetime) else None)
+
+
+@register.filter
+def status_pill(routine: Routine) -> SafeString:
+    return due_markup.status_pill(routine, getattr(routine, "state", None))
 
 
 @register.filter
@@ -65,3 +77,9 @@ def run_href(run: RoutineRun) -> str:
 @register.filter
 def spark(recent: Recent) -> SafeString:
     return sparkline(recent.bars)
+
+
+@register.inclusion_tag("routines/health_bar.html", takes_context=True)
+def health_bar(context: dict[str, Any]) -> dict[str, Any]:
+    """What is wrong with the fleet, and the line in which a page says that its data is old."""
+    return bar.bar_facts(context.get("request"))

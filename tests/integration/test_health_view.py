@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from routines_app.models import Role, Routine
 from routines_app.verbs.health import health as verb
-from routines_app.verbs.health import recent
+from routines_app.verbs.health import recent, shared
 from routines_app.verbs.health.health import Health
 from tests.integration.conftest import Login, Time
 from tests.integration.verbs.health.nodes import seen
@@ -124,7 +124,7 @@ def test_a_cache_that_is_broken_is_not_needed(
             raise ConnectionError("no cache")
         return "something"
 
-    monkeypatch.setattr(recent, "cache", SimpleNamespace(get=away, set=away))
+    monkeypatch.setattr(shared, "cache", SimpleNamespace(get=away, set=away))
     for _ in range(2):
         assert client.get(ADDRESS).status_code == 200
     assert len(asked) == 2
@@ -145,7 +145,7 @@ def test_a_database_that_hangs_takes_one_thread_and_no_more(client: Client, monk
     wait_for(lambda: asked, 10, "nobody asks")
     assert len(asked) == 1
     thawed.set()
-    wait_for(lambda: not recent._turn.lock.locked(), 10, "it still asks")
+    wait_for(lambda: not recent._shared._turn.lock.locked(), 10, "it still asks")
     monkeypatch.setattr(recent, "SECONDS", 60.0)
     assert client.get(ADDRESS).status_code == 200
 
@@ -156,7 +156,7 @@ def test_a_question_that_never_comes_back_is_given_up(client: Client, monkeypatc
     monkeypatch.setattr(verb, "_by_ledger", lambda *_, **__: thawed.wait(60))
     monkeypatch.setattr(recent, "SECONDS", 0.1)
     assert client.get(ADDRESS).status_code == 503
-    monkeypatch.setattr(recent, "GIVEN_UP_SECONDS", 0.0)
+    monkeypatch.setattr(shared, "GIVEN_UP_SECONDS", 0.0)
     monkeypatch.setattr(recent, "SECONDS", 60.0)
     monkeypatch.setattr(verb, "_by_ledger", lambda *_, **__: Health(healthy=True, why=""))
     assert client.get(ADDRESS).status_code == 200

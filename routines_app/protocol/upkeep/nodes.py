@@ -69,9 +69,9 @@ def report_node(report: NodeReport) -> None:
             nodes.bulk_create([Node(name=report.name, started_at=now, **values)], ignore_conflicts=True)
 
 
-def report_beat(declares: str) -> None:
-    """This process is a beat that imports the schedule of the Celery app of that name."""
-    report_node(NodeReport(role=Role.BEAT, declares=declares, problems=[neighbours.mark_prefix()]))
+def report_beat(declares: str, *problems: str) -> None:
+    """This process is a beat that imports the schedule of the Celery app of that name, and has found this wrong."""
+    report_node(NodeReport(role=Role.BEAT, declares=declares, problems=[*problems, neighbours.mark_prefix()]))
 
 
 def forget_node(report: NodeReport) -> None:

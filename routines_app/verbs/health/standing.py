@@ -6,16 +6,38 @@ import socket
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any, NamedTuple
 
+from routines_app.conf import get_settings
 from routines_app.core.durations import format_duration
 from routines_app.masks import masked_line
 from routines_app.models import Node, Role
-from routines_app.models.node import PROBLEMS
+from routines_app.models.node import CLOCK_AHEAD, PROBLEMS
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.moments import readable
+from routines_app.protocol.upkeep.nodes import REPORTS_MISSED
 
 MOST_NODES = 1_000
+DOUBTED_AFTER = 2  # reports that did not come
+
+
+class Presence(StrEnum):
+    """What a process's last report says about whether it is still there."""
+
+    HERE = "here"
+    DOUBTFUL = "doubtful"
+    """Two reports have not come."""
+    GONE = "gone"
+    """Three have not."""
+
+
+def presence(seen_at: datetime, now: datetime) -> Presence:
+    """Of a process that was last seen then, by how often processes report themselves (NODE_SECONDS)."""
+    every = timedelta(seconds=get_settings().node_seconds)
+    if now - seen_at > REPORTS_MISSED * every:
+        return Presence.GONE
+    return Presence.DOUBTFUL if now - seen_at > DOUBTED_AFTER * every else Presence.HERE
 
 
 class Seen(NamedTuple):
@@ -27,12 +49,24 @@ class Seen(NamedTuple):
     seen_at: datetime
     draining: bool
     versions: Any
+    queues: Any
 
     @property
     def problem(self) -> str:
         """The first thing that it says is wrong around it; empty: nothing is."""
-        problems = self.versions.get(PROBLEMS) if isinstance(self.versions, dict) else None
+        problems = self._said.get(PROBLEMS)
         return str(problems[0]) if isinstance(problems, list) and problems else ""
+
+    @property
+    def clock_ahead_seconds(self) -> float | None:
+        """How far its machine's clock is ahead of the database's, as it has found it."""
+        found = self._said.get(CLOCK_AHEAD)
+        return float(found) if isinstance(found, int | float) else None
+
+    @property
+    def _said(self) -> dict[str, Any]:
+        """Plain SQL can put anything there."""
+        return self.versions if isinstance(self.versions, dict) else {}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -22,10 +22,11 @@ def fired_twice() -> list[str]:
         return []
     rows = apps.get_app_config("django_celery_beat").get_model("PeriodicTask")._default_manager.filter(enabled=True)
     enabled = dict(rows.exclude(task=CLEANUP).values_list("name", "task"))
-    return sorted(set(_firing(enabled)))
+    return sorted(set(firing(enabled)))
 
 
-def _firing(enabled: dict[str, str]) -> Iterator[str]:
+def firing(enabled: dict[str, str]) -> Iterator[str]:
+    """Those of the entries, tasks by name, whose routine fires too; one may come twice."""
     routines = Routine.objects.using(ledger_alias()).filter(status=RoutineStatus.ACTIVE, shadow=False)
     for names in batches(sorted(enabled)):
         of_entries = Q(moved_entry__scheduler=OldScheduler.DJANGO_CELERY_BEAT, moved_entry__key__in=names)

@@ -38,7 +38,7 @@ def test_an_empty_fleet_says_so(operator: Client) -> None:
         "Nothing is running.",
         "Nothing waits.",
         "There are no pools.",
-        "All is well.",
+        "None is parked, and none fails.",
         "No beat and no worker",
     ):
         assert words in page

@@ -1,0 +1,113 @@
+"""An answer that many ask for again and again: the question is asked now and then only, one at a time.
+
+Django's cache has the answer for a moment, for all processes. Where there is none, or it is away, each process still
+asks one question at a time: a database that hangs takes one thread of it, not one for each request.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.core.cache import cache
+
+from routines_app.conf import get_settings
+from routines_app.protocol.ledger.said import Said
+from routines_app.verbs.deadline import NoThread, TookTooLong, within
+
+logger = logging.getLogger(__name__)
+
+GIVEN_UP_SECONDS = 30.0  # on a question whose connection may be dead: the operating system knows that hours later
+NOT_YET = "it has not answered the last question yet"
+
+Facts = dict[str, Any]
+
+_said = Said(logger)
+
+
+class Unanswered(Exception):
+    """There was no answer in time; the text says why. Whoever asks next may find the one that comes late."""
+
+
+class _Turn:
+    """One question at a time."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.taken_at = 0.0
+
+    @property
+    def is_given_up(self) -> bool:
+        return self.lock.locked() and time.monotonic() - self.taken_at > GIVEN_UP_SECONDS
+
+
+class SharedAnswer:
+    """What was answered to one kind of question, for whoever asks it again."""
+
+    def __init__(self, name: str) -> None:
+        """`name` is part of the cache's keys: another form of the facts needs another one."""
+        self._name = name
+        self._turn = _Turn()
+
+    def get(self, about: str, ask: Callable[[], Facts], *, seconds: float, kept_seconds: float) -> Facts:
+        """The answer, at most `kept_seconds` old, within twice `seconds`; else `Unanswered`, or what `ask` raises."""
+        key = self._key(about)
+        kept = _facts(read(key))
+        if kept is not None:
+            return kept
+        turn = self._current_turn()
+        if not turn.lock.acquire(timeout=seconds):
+            raise Unanswered(NOT_YET)
+        turn.taken_at = time.monotonic()
+        try:
+            return within(seconds, lambda: self._ask(key, ask, turn, kept_seconds))
+        except TookTooLong as error:
+            if isinstance(error, NoThread):
+                turn.lock.release()  # there is nobody who would
+            raise Unanswered(str(error)) from None
+
+    def _key(self, about: str) -> str:
+        return f"{get_settings().key_prefix}{self._name}:{about}"
+
+    def _current_turn(self) -> _Turn:
+        if self._turn.is_given_up:
+            self._turn = _Turn()
+        return self._turn
+
+    def _ask(self, key: str, ask: Callable[[], Facts], turn: _Turn, kept_seconds: float) -> Facts:
+        """In its own thread, which lets the next one ask when it has ended, however late that is."""
+        try:
+            kept = _facts(read(key))  # another request has asked while this one waited for its turn
+            if kept is None:
+                kept = ask()
+                write(key, kept, kept_seconds)
+            return kept
+        finally:
+            turn.lock.release()
+
+
+def read(key: str) -> Any:
+    """What the cache has; None: nothing, or there is no cache."""
+    try:
+        return cache.get(key)
+    except Exception as error:  # noqa: BLE001 - a cache raises what its client does; the ledger can be asked without
+        _said.warn("cache", f"the cache cannot be asked, so health is asked of the ledger each time: {error}")
+        return None
+
+
+def write(key: str, value: Any, seconds: float) -> None:
+    """Let the cache have it, where there is one."""
+    try:
+        cache.set(key, value, seconds)
+    except Exception as error:  # noqa: BLE001 - as above
+        _said.warn("cache", f"the cache cannot be asked, so health is asked of the ledger each time: {error}")
+    else:
+        _said.over("cache")
+
+
+def _facts(kept: Any) -> Facts | None:
+    """Somebody else may have put anything under the key."""
+    return kept if isinstance(kept, dict) else None
