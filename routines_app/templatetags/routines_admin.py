@@ -8,7 +8,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from routines_app import service
-from routines_app.admin import markup, phrases, run_facts
+from routines_app.admin import markup, phrases, routine_columns, run_facts
 from routines_app.admin.charts import sparkline
 from routines_app.admin.recent import Recent
 from routines_app.models import RoutineRun
@@ -60,6 +60,17 @@ def lateness(run: RoutineRun) -> SafeString | str:
 @register.filter
 def run_href(run: RoutineRun) -> str:
     return run_facts.run_url(run)
+
+
+@register.filter
+def rate(recent: Recent) -> SafeString | str:
+    """The share of slots that succeeded, in per cent."""
+    return markup.NOTHING if recent.success_rate is None else f"{routine_columns.percentage(recent.success_rate)} %"
+
+
+@register.filter
+def retried(recent: Recent) -> str:
+    return routine_columns.retried(recent)
 
 
 @register.filter

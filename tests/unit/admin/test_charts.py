@@ -38,8 +38,8 @@ def drawn(markup: str) -> ElementTree.Element:
     return ElementTree.fromstring(markup)
 
 
-def test_a_sparkline_draws_one_bar_per_run_in_the_colour_of_its_outcome() -> None:
-    """Each outcome is one path with a bar for each of its runs."""
+def test_a_sparkline_draws_one_bar_per_slot_in_the_colour_of_its_outcome() -> None:
+    """Each outcome is one path with a bar for each of its slots."""
     tree = drawn(
         sparkline([Bar(outcome="SUCCESS", seconds=1), Bar(outcome="SUCCESS", seconds=2), Bar(outcome="FAILED")])
     )
@@ -48,10 +48,10 @@ def test_a_sparkline_draws_one_bar_per_run_in_the_colour_of_its_outcome() -> Non
     assert bars["rt-failed"] == 1
 
 
-def test_a_sparkline_shows_the_newest_thirty_runs() -> None:
-    """Older runs are left out of the picture and of its description."""
+def test_a_sparkline_shows_the_newest_thirty_slots() -> None:
+    """Older slots are left out of the picture and of its description."""
     tree = drawn(sparkline([Bar(outcome="FAILED")] * 5 + [Bar(outcome="SUCCESS", seconds=1)] * 30))
-    assert tree.get("aria-label") == "Last 30 runs: 30 success; median 1 s"
+    assert tree.get("aria-label") == "Last 30 slots: 30 success; median 1 s"
 
 
 def test_the_longest_run_fills_the_height_of_the_sparkline() -> None:
@@ -59,6 +59,15 @@ def test_the_longest_run_fills_the_height_of_the_sparkline() -> None:
     path = drawn(sparkline([Bar(outcome="SUCCESS", seconds=1), Bar(outcome="SUCCESS", seconds=4)])).findall("path")[1]
     assert "v-24.0" in path.get("d", "")
     assert "v-13.5" in path.get("d", "")
+
+
+def test_a_sparkline_marks_the_slots_that_needed_retries() -> None:
+    """At their foot, and above it their outcome can still be seen."""
+    tree = drawn(sparkline([Bar(outcome="SUCCESS"), Bar(outcome="SUCCESS", attempts=3)]))
+    paths = {path.get("class"): path.get("d", "") for path in tree.findall("path")}
+    assert paths["rt-retried"].count("M") == 1
+    assert "v-6.0" in paths["rt-success"]
+    assert tree.get("aria-label") == "Last 2 slots: 2 success; 1 needed retries"
 
 
 def test_a_sparkline_without_runs_says_so() -> None:
