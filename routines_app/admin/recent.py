@@ -1,6 +1,6 @@
 """The newest slots of the routines on a page and what became of each, in one query however many routines there are.
 
-A slot's outcome is that of its last attempt: one that fails twice and succeeds then is a success. The attempts of a slot
+A slot has the outcome of its last attempt: one that fails twice and succeeds then is a success. The attempts of a slot
 come after its first one, so reading back from the newest run finds every attempt of each slot that it reaches.
 """
 
@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import lru_cache
 from importlib import resources
 from statistics import median
+from typing import Any
 from uuid import UUID
 
 from django.db import connections
@@ -92,7 +93,7 @@ def _lateral_rows(ids: list[int], using: str, limit: int) -> list[Row]:
 
 
 def _window_rows(ids: list[int], using: str, limit: int) -> Iterable[Row]:
-    newest_first = {"partition_by": F("routine_id"), "order_by": F("id").desc()}
+    newest_first: dict[str, Any] = {"partition_by": F("routine_id"), "order_by": F("id").desc()}
     is_first = Case(When(chain=None, then=1), default=0, output_field=IntegerField())
     runs = RoutineRun.objects.using(using).filter(routine_id__in=ids)
     runs = runs.annotate(place=Window(RowNumber(), **newest_first), firsts=Window(Sum(is_first), **newest_first))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
+from routines_app.admin.charts.amounts import Unit
 from routines_app.admin.charts.axes import AmountAxis
 from routines_app.admin.charts.svg import chart, element, text
 
@@ -23,8 +24,8 @@ class Column:
     tick: str = ""
 
 
-def column_chart(bars: Sequence[Column], *, label: str, unit: Callable[[float], str]) -> SafeString:
-    amounts = AmountAxis.covering(max((bar.amount for bar in bars), default=0), top=TOP, bottom=BOTTOM, label=unit)
+def column_chart(bars: Sequence[Column], *, label: str, unit: Unit) -> SafeString:
+    amounts = AmountAxis.covering(max((bar.amount for bar in bars), default=0), top=TOP, bottom=BOTTOM, unit=unit)
     step = (RIGHT - LEFT) / max(len(bars), 1)
     drawn: list[SafeString] = amounts.drawn(LEFT, RIGHT)
     for place, bar in enumerate(bars):
