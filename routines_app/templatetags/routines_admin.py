@@ -43,6 +43,12 @@ def words(code: str) -> str:
 
 
 @register.filter
+def source(code: str) -> str:
+    """Why a time was chosen."""
+    return phrases.source_in_words(code)
+
+
+@register.filter
 def time_out(ms: int | None) -> str:
     return phrases.time_out_in_words(ms)
 
