@@ -11,6 +11,8 @@ from django.utils import timezone
 
 from routines_app import service
 from routines_app.admin.charts import COUNTS, Column, column_chart
+from routines_app.admin.charts.widths import in_each_width
+from routines_app.admin.phrases import interval_in_words
 from routines_app.core.errors import RoutineError
 from routines_app.models import Pool
 
@@ -22,6 +24,7 @@ SHOWN = 100  # fires in the list
 POOLS = 100  # that can be chosen; nobody looks through more
 CROWDED_SHOWN = 12  # steps that are named for each pool
 MOST_TICKS = 6
+TICKS = tuple(timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 30, 60, 120, 240))
 
 
 def agenda_page(admin: RoutineAdmin, request: HttpRequest) -> TemplateResponse:
@@ -62,7 +65,7 @@ def _planned(window: str, chosen: dict[str, str]) -> dict[str, Any]:
     busiest = max(agenda.load, key=lambda load: load.fires)
     return {
         "agenda": agenda,
-        "step": service.format_duration(agenda.step // timedelta(milliseconds=1)),
+        "step": interval_in_words(agenda.step // timedelta(milliseconds=1)),
         "total": f"{sum(load.fires for load in agenda.load):,.0f}",
         "busiest": busiest,
         "busiest_at": clock_of(busiest.begin),
@@ -84,7 +87,8 @@ def load_chart(agenda: service.Agenda, crowded: set[datetime]) -> Any:
         )
         kind = "failed" if is_crowded else "plain"
         columns.append(Column(amount=load.fires, label=words, tick=_tick(agenda, place), kind=kind))
-    return column_chart(columns, label="Fires of the agenda, over time", unit=COUNTS)
+    label = "Fires of the agenda, over time"
+    return in_each_width(lambda width: column_chart(columns, label=label, unit=COUNTS, width=width))
 
 
 def _pool(pool: service.PoolForecast, agenda: service.Agenda) -> dict[str, Any]:
@@ -104,8 +108,12 @@ def _pool(pool: service.PoolForecast, agenda: service.Agenda) -> dict[str, Any]:
 
 
 def _tick(agenda: service.Agenda, place: int) -> str:
-    every = -(-len(agenda.load) // MOST_TICKS)
-    return clock_of(agenda.load[place].begin) if place % every == 0 else ""
+    """The time beneath a column, where it is a round one."""
+    whole = agenda.until - agenda.now
+    every = next((apart for apart in TICKS if whole / apart <= MOST_TICKS), TICKS[-1])
+    local = agenda.load[place].begin.astimezone(timezone.get_current_timezone())
+    is_round = timedelta(hours=local.hour, minutes=local.minute) % every == timedelta()
+    return clock_of(local) if is_round else ""
 
 
 def clock_of(at: datetime) -> str:

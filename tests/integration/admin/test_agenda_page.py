@@ -34,7 +34,7 @@ def test_the_agenda_tells_fires_load_and_collisions(operator: Client) -> None:
     assert 'aria-label="Fires of the agenda, over time"' in page
     narrowed = text_of(operator, f"{agenda_url()}?window=1d&pool=db")
     assert "elsewhere" not in narrowed
-    assert "Load, per 15m" in narrowed
+    assert "Load per 15 minutes" in narrowed
 
 
 def test_what_the_agenda_is_asked_wrongly_is_told(operator: Client) -> None:
