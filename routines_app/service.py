@@ -45,6 +45,7 @@ from routines_app.protocol.ledger.moments import readable
 from routines_app.protocol.rotate.counts import Tally, standings
 from routines_app.protocol.run.current import CurrentRun, current_run
 from routines_app.verbs.abandon import abandon_run
+from routines_app.verbs.agenda import Agenda, Load, PoolForecast, agenda
 from routines_app.verbs.archive import archive_routine
 from routines_app.verbs.audit import Audit, audit
 from routines_app.verbs.backfill import backfill
@@ -101,7 +102,7 @@ from routines_app.verbs.plan import PlannedFire, plan
 from routines_app.verbs.plan_leases import Difference, LeaseDecision, LeasePlan, Verdict, plan_leases
 from routines_app.verbs.prune_runs import prune_runs
 from routines_app.verbs.queue import Queue, QueuedRun, RunningRun, queue
-from routines_app.verbs.reading import LARGE_FIELDS, now, oldest_run_id, run_created_at
+from routines_app.verbs.reading import LARGE_FIELDS, now, oldest_run_id, run_created_at, runs_together
 from routines_app.verbs.release_lease import release_lease
 from routines_app.verbs.replan import replan_changed, replan_routine
 from routines_app.verbs.reset import reset_routine
@@ -173,6 +174,7 @@ __all__ += ["ShadowReport", "ShadowSlot", "ShadowedRoutine", "SwitchOver"]
 __all__ += ["shadow_report", "switch_back", "switch_over"]
 # Looking: what will fire, what is held, whether the ledger balances.
 __all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", "lease_of", "plan", "slots_to_release"]
+__all__ += ["Agenda", "Load", "PoolForecast", "agenda"]
 __all__ += ["Difference", "LeaseDecision", "LeasePlan", "Verdict", "plan_leases"]
 __all__ += ["Queue", "QueuedRun", "RunningRun", "WaitingRequest", "WaitingRequests", "queue", "requests_to_clear"]
 # Is somebody doing the work, and what is wrong?
@@ -192,7 +194,7 @@ __all__ += ["doubt_about", "doubt_about_seed", "parse_duration", "read_json", "r
 __all__ += ["LONGEST_ADDRESS", "LONGEST_FORM", "LONGEST_QUESTION", "LONGEST_SEARCH", "LONGEST_WORDS"]
 __all__ += ["SEARCH_WORDS", "longest_json"]
 # Querysets: what those need to know who read the ledger themselves.
-__all__ += ["LARGE_FIELDS", "ledger_alias", "now", "oldest_run_id", "readable", "run_created_at"]
+__all__ += ["LARGE_FIELDS", "ledger_alias", "now", "oldest_run_id", "readable", "run_created_at", "runs_together"]
 # Web requests: verbs that wait for nobody.
 __all__ += ["impatiently"]
 # Errors.

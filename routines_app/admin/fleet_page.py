@@ -11,9 +11,8 @@ from django.utils import timezone
 
 from routines_app import service
 from routines_app.admin import fleet_facts
-from routines_app.admin.charts import Column, column_chart
+from routines_app.admin.charts import COUNTS, SECONDS, Column, column_chart
 from routines_app.admin.fleet_queue import queue_facts
-from routines_app.admin.phrases import seconds_in_words
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
@@ -51,15 +50,13 @@ def _facts(request: HttpRequest) -> dict[str, Any]:
         "waiting_count": active.waiting,
         "waiting": active.reasons,
         "late": late,
-        "late_chart": column_chart(
-            late.columns, label=f"Lateness of the {late.window}, 95 % per minute", unit=seconds_in_words
-        ),
+        "late_chart": column_chart(late.columns, label=f"Lateness of the {late.window}, 95 % per minute", unit=SECONDS),
         "pools": [(pool, fleet_facts.pool_meter(pool)) for pool in pools],
         "nodes": fleet_facts.nodes(now),
         "parked": fleet_facts.parked(),
         "failing": fleet_facts.failing(),
         "coming_count": f"{sum(fires for _, fires in coming):,.0f}",
-        "coming_chart": column_chart(_hours(coming), label="Fires of the coming 24 hours, per hour", unit=_whole),
+        "coming_chart": column_chart(_hours(coming), label="Fires of the coming 24 hours, per hour", unit=COUNTS),
         "storage": sizes,
         "storage_total": sum(size for _, size in sizes),
         **queue_facts(request, pools),
@@ -74,9 +71,3 @@ def _hours(coming: list[Any]) -> list[Column]:
         tick = f"{local:%H:%M}" if place % 4 == 0 else ""
         found.append(Column(amount=fires, label=f"{local:%a %H:%M}: {fires:,.0f} fires", tick=tick))
     return found
-
-
-def _whole(amount: float) -> str:
-    if amount >= 10_000:
-        return f"{amount / 1000:,.0f}k" if amount >= 100_000 else f"{amount / 1000:.3g}k"
-    return f"{amount:,.0f}" if amount >= 100 else f"{amount:.3g}"

@@ -74,10 +74,11 @@ class RoutineColumns:
         why = "when it is picked" if is_kept_fresh else source_in_words(state.next_source)
         return format_html('{}<div class="rt-under">{}</div>', next_fire(state.next_run_at), why)
 
-    @admin.display(description="last 30 runs, success")
+    @admin.display(description="last 30 slots, success")
     def last_runs(self, routine: Routine) -> SafeString:
         recent = recent_of(routine)
-        return format_html('<div class="rt-runs">{}{}</div>', sparkline(recent.bars), success_rate(recent))
+        shown = format_html('<div class="rt-runs">{}{}</div>', sparkline(recent.bars), success_rate(recent))
+        return shown + format_html('<div class="rt-under">{}</div>', words) if (words := retried(recent)) else shown
 
     @admin.display(description="policies")
     def policies(self, routine: Routine) -> SafeString:
@@ -98,12 +99,22 @@ def _tags(routine: Routine) -> list[str]:
 
 
 def success_rate(recent: Recent) -> SafeString:
-    """How many of the runs that ended by themselves succeeded."""
+    """How many of the slots that ended by themselves succeeded in the end."""
     rate = recent.success_rate
     if rate is None:
         return NOTHING
     grade = "good" if rate >= GOOD else "fair" if rate >= FAIR else "bad"
-    return format_html('<span class="rt-rate rt-{}">{} %</span>', grade, f"{rate * 100:.0f}")
+    return format_html('<span class="rt-rate rt-{}">{} %</span>', grade, percentage(rate))
+
+
+def percentage(rate: float) -> str:
+    """In whole numbers; 100 only when all of them did, and 0 only when none did."""
+    return f"{min(max(rate * 100, 1 if rate else 0), 99 if rate < 1 else 100):.0f}"
+
+
+def retried(recent: Recent) -> str:
+    """Apart from the rate: a slot that needed three attempts is a success all the same."""
+    return f"{recent.retried} of {len(recent.counted)} needed retries" if recent.retried else ""
 
 
 def policy_words(routine: Routine) -> list[str]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
-from django.utils import timezone
-from django.utils.safestring import SafeString
 
 from routines_app import service
-from routines_app.admin.charts import Point, scatter, timeline
 from routines_app.admin.code_facts import code_facts
 from routines_app.admin.hint_facts import hints_of
 from routines_app.admin.member_facts import membership_of
@@ -23,9 +19,10 @@ from routines_app.admin.phrases import source_in_words
 from routines_app.admin.recent import recent_runs
 from routines_app.admin.rotation_facts import phases_shown
 from routines_app.admin.routine_columns import OVERDUE, schedule_of, state_of
-from routines_app.admin.run_facts import duration_point, lateness_point, overdue_runs, span_of
+from routines_app.admin.run_facts import overdue_runs
 from routines_app.admin.shown_values import masked_json
 from routines_app.admin.verb_buttons import VERBS, Verb, rotates
+from routines_app.admin.window_charts import window_charts
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import RoutineStatus
 from routines_app.masks import masked
@@ -35,12 +32,10 @@ if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
 
 WINDOWS = {"1h": 1, "6h": 6, "24h": 24, "7d": 168, "30d": 720}  # hours
-DRAWN = 300  # runs on the charts: more would be a smear
 LEDGER_ROWS = 50
 CHANGES = 20  # in the table; the chart of the pace marks as many as are read
 CHANGES_READ = 60
 COMING = 5
-LONGEST_BODY_MS = 86_400_000  # of a routine without a time-out of its own
 
 
 def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> TemplateResponse:
@@ -80,7 +75,7 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
         "may_touch": may(request, "view_rotation") or may(request, "change_rotation"),
         "rotates": rotates(routine),
         "lease": service.lease_of(routine),
-        **_charts(routine, now, timedelta(hours=WINDOWS[window])),
+        **window_charts(routine, now, timedelta(hours=WINDOWS[window])),
     }
     return TemplateResponse(request, "routines/routine.html", context)
 
@@ -96,32 +91,6 @@ def _coming(routine: Routine, now: datetime) -> list[service.PlannedFire]:
         return service.plan(routine, now=now, horizon="366d", limit=COMING)
     except RoutineError:  # a corrupt row must be looked at to be mended
         return []
-
-
-def _charts(routine: Routine, now: datetime, length: timedelta) -> dict[str, SafeString | bool]:
-    start, zone = now - length, timezone.get_current_timezone()
-    runs = _runs_since(routine, start)
-    spans = [span for run in runs if (span := span_of(run, now)).end >= start and span.start <= now]
-    durations = _points([duration_point(run, now) for run in runs], start)
-    lateness = _points([lateness_point(run, now) for run in runs], start)
-    time_out = routine.timeout_ms / 1000 if routine.timeout_ms else None
-    return {
-        "timeline": timeline(spans, start=start, end=now, zone=zone),
-        "durations": scatter(durations, start=start, end=now, zone=zone, label="Duration", limit=time_out),
-        "lateness": scatter(lateness, start=start, end=now, zone=zone, label="Lateness"),
-        "cut": len(runs) == DRAWN,
-    }
-
-
-def _runs_since(routine: Routine, start: datetime) -> list[RoutineRun]:
-    """The newest runs that can reach into the window: ids carry the time of creation, bodies end by their time-out."""
-    created = start - timedelta(milliseconds=routine.timeout_ms or LONGEST_BODY_MS)
-    runs = RoutineRun.objects.filter(routine_id=routine.pk, pk__gte=service.oldest_run_id(created))
-    return list(runs.defer(*service.LARGE_FIELDS, "progress").order_by("-id")[:DRAWN])
-
-
-def _points(points: Sequence[Point | None], start: datetime) -> list[Point]:
-    return [point for point in points if point is not None and point.at >= start]
 
 
 def _ledger(routine: Routine) -> list[RoutineRun]:

@@ -15,7 +15,16 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
 
 from routines_app import service
-from routines_app.admin import fleet_page, fleet_verbs, health_bar, plan_page, preview, routine_page, verb_pages
+from routines_app.admin import (
+    agenda_page,
+    fleet_page,
+    fleet_verbs,
+    health_bar,
+    plan_page,
+    preview,
+    routine_page,
+    verb_pages,
+)
 from routines_app.admin.actions import LIST_ACTIONS, ReasonActionForm
 from routines_app.admin.bounds import bounded_urls
 from routines_app.admin.changelist import RoutineChangeList
@@ -79,6 +88,7 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
         own = [
             path("fleet/", wrap(self.fleet_view), name="routines_fleet"),
             path("fleet/live/", wrap(self.fleet_live_view), name="routines_fleet_live"),
+            path("agenda/", wrap(self.agenda_view), name="routines_agenda"),
             path("fleet/plan/", wrap(self.plan_view), name="routines_plan"),
             path("fleet/do/<slug:verb>/", wrap(self.fleet_verb_view), name="routines_fleet_verb"),
             path("health/", wrap(self.health_view), name="routines_health"),
@@ -100,6 +110,9 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
 
     def plan_view(self, request: HttpRequest) -> HttpResponse:
         return plan_page.plan_page(self, request)
+
+    def agenda_view(self, request: HttpRequest) -> HttpResponse:
+        return agenda_page.agenda_page(self, request)
 
     def fleet_verb_view(self, request: HttpRequest, verb: str) -> HttpResponse:
         return fleet_verbs.queue_verb_page(self, request, verb)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils import timezone
 
 from routines_app import service
 from routines_app.admin.charts import Point, TimelineSpan
@@ -57,7 +58,7 @@ def label_of(run: RoutineRun, now: datetime) -> str:
     length = length_of(run, now)
     parts = [
         run.status.capitalize() + (f" ({run.reason})" if run.reason else ""),
-        f"slot {run.scheduled_for:%d %b %H:%M:%S} UTC",
+        f"slot {timezone.localtime(run.scheduled_for):%d %b %H:%M:%S}",
         f"attempt {run.attempt}" if run.attempt > 1 else "",
         f"{run.occurrences:,} slots" if run.occurrences > 1 else "",
         seconds_in_words(length) if length is not None else "",

@@ -9,7 +9,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from routines_app import service
-from routines_app.admin import due_markup, markup, phrases, run_facts
+from routines_app.admin import due_markup, markup, phrases, routine_columns, run_facts
 from routines_app.admin import health_bar as bar
 from routines_app.admin.charts import sparkline
 from routines_app.admin.recent import Recent
@@ -55,6 +55,12 @@ def words(code: str) -> str:
 
 
 @register.filter
+def source(code: str) -> str:
+    """Why a time was chosen."""
+    return phrases.source_in_words(code)
+
+
+@register.filter
 def time_out(ms: int | None) -> str:
     return phrases.time_out_in_words(ms)
 
@@ -72,6 +78,17 @@ def lateness(run: RoutineRun) -> SafeString | str:
 @register.filter
 def run_href(run: RoutineRun) -> str:
     return run_facts.run_url(run)
+
+
+@register.filter
+def rate(recent: Recent) -> SafeString | str:
+    """The share of slots that succeeded, in per cent."""
+    return markup.NOTHING if recent.success_rate is None else f"{routine_columns.percentage(recent.success_rate)} %"
+
+
+@register.filter
+def retried(recent: Recent) -> str:
+    return routine_columns.retried(recent)
 
 
 @register.filter

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import QuerySet
+
 from routines_app.core.catch_up import CatchUp
 from routines_app.core.firing import Firing, decide_claim
 from routines_app.core.governor import without_hints
@@ -57,7 +59,7 @@ def plan(
     now = clock.now() if now is None else moment("now", now)
     until = now + timedelta(milliseconds=HORIZON("horizon", horizon))
     limit = LIMIT("limit", limit)
-    return _first(_states(routines, until), now, until, limit)
+    return first_fires(_states(routines, until), now, until, limit)
 
 
 def _states(routines: Iterable[RoutineRef] | RoutineRef | None, until: datetime) -> Iterator[RoutineState]:
@@ -66,10 +68,15 @@ def _states(routines: Iterable[RoutineRef] | RoutineRef | None, until: datetime)
     if routines is not None:
         refs = [routines] if isinstance(routines, RoutineRef) else routines
         states = states.filter(pk__in=[find_routine(ref).pk for ref in refs])
+    return in_order(states)
+
+
+def in_order(states: QuerySet[RoutineState]) -> Iterator[RoutineState]:
+    """As a beat will look at them, and as `first_fires` takes them."""
     return states.order_by("next_run_at", "routine_id").iterator(chunk_size=READ_AT_ONCE)
 
 
-def _first(states: Iterator[RoutineState], now: datetime, until: datetime, limit: int) -> list[PlannedFire]:
+def first_fires(states: Iterator[RoutineState], now: datetime, until: datetime, limit: int) -> list[PlannedFire]:
     """Merge the routines' fires. A routine is read only when the fires found so far reach its first look."""
     found: list[PlannedFire] = []
     heap: list[_Entry] = []

@@ -37,6 +37,8 @@ def test_no_page_has_a_serious_finding(
         reverse("admin:routines_routinerun_changelist"),
         reverse("admin:routines_routinerun_change", args=[run.pk]),
         reverse("admin:routines_routinerun_change", args=[failed.pk]),
+        reverse("admin:routines_routine_overview", args=[routine.pk]) + "?window=7d",
+        reverse("admin:routines_agenda"),
         reverse("admin:routines_fleet"),
         reverse("admin:routines_pool_changelist"),
         reverse("admin:routines_pool_add"),

@@ -26,6 +26,7 @@ def test_the_page_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (known["slowed"], known["full"]) == (4, [])
     assert [(position, name) for position, name, _ in known["waits"]] == [(1, "orders"), (2, "stock")]
     assert known["plan"].differences
+    assert known["agenda"].pools[0].name == "db"
     assert {each.pool for each in known["later"].decisions} == {"db"}
 
 

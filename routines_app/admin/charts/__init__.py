@@ -6,6 +6,8 @@ Colours come from CSS classes (`rt-success`, `rt-failed` …) and geometry from 
 neither inline styles nor scripts and work under a strict Content-Security-Policy, in dark and in light.
 """
 
+from routines_app.admin.charts.amounts import COUNTS, SECONDS
+from routines_app.admin.charts.bands import Band, bands
 from routines_app.admin.charts.column_chart import Column, column_chart
 from routines_app.admin.charts.lines import Sample, lines
 from routines_app.admin.charts.meter import meter
@@ -14,9 +16,22 @@ from routines_app.admin.charts.phase_strip import PhaseStep, phase_strip
 from routines_app.admin.charts.scatter import Point, scatter
 from routines_app.admin.charts.shares import Share, shares
 from routines_app.admin.charts.sparkline import Bar, sparkline
+from routines_app.admin.charts.stacks import Stack, stacks
 from routines_app.admin.charts.tick_strip import Tick, tick_strip
 from routines_app.admin.charts.timeline import TimelineSpan, timeline
 
-__all__ = ["Bar", "Change", "Column", "PhaseStep", "Point", "Sample", "Share", "Step", "Tick", "TimelineSpan"]
-__all__ += ["column_chart", "lines", "meter", "pace", "phase_strip", "scatter", "shares", "sparkline", "tick_strip"]
-__all__ += ["timeline"]
+__all__ = ["COUNTS", "SECONDS", "Band", "Bar", "Change", "Column", "PhaseStep", "Point", "Sample", "Share"]
+__all__ += ["Stack", "Step", "Tick", "TimelineSpan"]
+__all__ += [
+    "bands",
+    "column_chart",
+    "lines",
+    "meter",
+    "pace",
+    "phase_strip",
+    "scatter",
+    "shares",
+    "sparkline",
+    "tick_strip",
+]
+__all__ += ["stacks", "timeline"]

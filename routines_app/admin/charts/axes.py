@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
-from math import ceil, log, log10
+from math import ceil, log
 
 from django.utils.safestring import SafeString
 
+from routines_app.admin.charts.amounts import Unit, seconds_in_short
 from routines_app.admin.charts.svg import element, text
-from routines_app.admin.phrases import seconds_in_words
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 STEPS = (10, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR)
@@ -33,6 +33,7 @@ class TimeAxis:
     left: float
     right: float
     zone: tzinfo
+    most_ticks: int = MOST_TICKS
 
     def x(self, at: datetime) -> float:
         """Where `at` stands, kept inside the chart."""
@@ -59,7 +60,7 @@ class TimeAxis:
 
     def _step(self) -> int:
         seconds = (self.end - self.start).total_seconds()
-        return next((step for step in STEPS + LONG_STEPS if seconds / step <= MOST_TICKS), LONG_STEPS[-1])
+        return next((step for step in STEPS + LONG_STEPS if seconds / step <= self.most_ticks), LONG_STEPS[-1])
 
     @staticmethod
     def _label(local: datetime, step: int) -> str:
@@ -78,8 +79,8 @@ class AmountAxis:
     label: Callable[[float], str]
 
     @classmethod
-    def covering(cls, most: float, *, top: float, bottom: float, label: Callable[[float], str]) -> AmountAxis:
-        return cls(highest=round_up(most), top=top, bottom=bottom, label=label)
+    def covering(cls, most: float, *, top: float, bottom: float, unit: Unit) -> AmountAxis:
+        return cls(highest=unit.round_up(most), top=top, bottom=bottom, label=unit.label)
 
     def y(self, amount: float) -> float:
         return self.bottom - (self.bottom - self.top) * min(max(amount / self.highest, 0.0), 1.0)
@@ -122,13 +123,5 @@ class LengthAxis:
         for length in named[:: ceil(len(named) / MOST_LENGTHS)]:
             y = self.y(length)
             parts.append(element("path", class_="rt-grid", d=f"M{left:.1f} {y:.1f}H{right:.1f}"))
-            parts.append(text(left - 6, y + 3.5, seconds_in_words(length), anchor="end"))
+            parts.append(text(left - 6, y + 3.5, seconds_in_short(length), anchor="end"))
         return parts
-
-
-def round_up(amount: float) -> float:
-    """The next of 1, 2, 4, 6, 10 times a power of ten: halves stay readable."""
-    if amount <= 0:
-        return 1.0
-    power = 10.0 ** ceil(log10(amount) - 1)
-    return next(base * power for base in (1, 2, 4, 6, 10, 20) if base * power >= amount * (1 - 1e-9))

@@ -10,6 +10,7 @@ from math import ceil
 
 from django.utils.safestring import SafeString
 
+from routines_app.admin.charts.amounts import seconds_in_short
 from routines_app.admin.charts.axes import LENGTHS, AmountAxis, TimeAxis
 from routines_app.admin.charts.svg import chart, element, text
 from routines_app.admin.phrases import seconds_in_words
@@ -41,7 +42,7 @@ def lines(
     step = _step(most)
     highest = step * max(1, ceil(most / step))
     times = TimeAxis(start=start, end=end, left=LEFT, right=RIGHT, zone=zone)
-    lengths = AmountAxis(highest=highest, top=TOP, bottom=BOTTOM, label=seconds_in_words)
+    lengths = AmountAxis(highest=highest, top=TOP, bottom=BOTTOM, label=seconds_in_short)
     drawn = [*times.drawn(TOP, BOTTOM), *_grid(lengths, step), *_limit(limit, lengths)]
     drawn += [part for kind in KINDS for part in _line(samples, kind, times, lengths)]
     drawn += _hits(samples, times)
@@ -74,7 +75,7 @@ def _grid(lengths: AmountAxis, step: float) -> list[SafeString]:
     for place in range(round(lengths.highest / step) + 1):
         y = lengths.y(place * step)
         parts.append(element("path", class_="rt-grid", d=f"M{LEFT} {y:.1f}H{RIGHT}"))
-        parts.append(text(LEFT - 6, y + 3.5, seconds_in_words(place * step), anchor="end"))
+        parts.append(text(LEFT - 6, y + 3.5, lengths.label(place * step), anchor="end"))
     return parts
 
 

@@ -8,9 +8,9 @@ from datetime import datetime, tzinfo
 
 from django.utils.safestring import SafeString
 
+from routines_app.admin.charts.amounts import SECONDS
 from routines_app.admin.charts.axes import AmountAxis, TimeAxis
 from routines_app.admin.charts.svg import chart, element, linked, text
-from routines_app.admin.phrases import seconds_in_words
 
 WIDTH, HEIGHT = 500, 170
 LEFT, RIGHT, TOP, BOTTOM = 56, 490, 10, 146
@@ -30,10 +30,10 @@ def scatter(
 ) -> SafeString:
     """Dots for the points; `limit` draws a line, for example the time-out."""
     most = max((point.seconds for point in points), default=0.0)
-    amounts = AmountAxis.covering(most * 1.05, top=TOP, bottom=BOTTOM, label=seconds_in_words)
+    amounts = AmountAxis.covering(most * 1.05, top=TOP, bottom=BOTTOM, unit=SECONDS)
     times = TimeAxis(start=start, end=end, left=LEFT, right=RIGHT, zone=zone)
-    drawn = [*amounts.drawn(LEFT, RIGHT), *_limit(limit, amounts), *(_dot(p, times, amounts) for p in points)]
-    drawn += [text(x, BOTTOM + 16, words, anchor="middle") for x, words in _sparse(times)]
+    drawn = [*amounts.drawn(LEFT, RIGHT), *limit_line(limit, amounts), *(_dot(p, times, amounts) for p in points)]
+    drawn += time_labels(times)
     if not points:
         drawn.append(text((LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2, "Nothing in this window", "rt-empty", "middle"))
     return chart(WIDTH, HEIGHT, f"{label}: {len(points)} runs", *drawn, class_="rt-scatter", links=True)
@@ -46,12 +46,13 @@ def _dot(point: Point, times: TimeAxis, amounts: AmountAxis) -> SafeString:
     return linked(point.href, point.label, dot)
 
 
-def _limit(limit: float | None, amounts: AmountAxis) -> list[SafeString]:
+def limit_line(limit: float | None, amounts: AmountAxis) -> list[SafeString]:
+    """Where it is in sight: far above all others it would flatten the picture."""
     if limit is None or limit > amounts.highest:
         return []
     return [element("path", class_="rt-limit", d=f"M{LEFT} {amounts.y(limit):.1f}H{RIGHT}")]
 
 
-def _sparse(times: TimeAxis) -> list[tuple[float, str]]:
-    """Half as many labels as the wide timeline: this chart is half as wide."""
-    return list(times.ticks())[::2]
+def time_labels(times: TimeAxis) -> list[SafeString]:
+    """Half as many as beneath the wide timeline: this chart is half as wide."""
+    return [text(x, BOTTOM + 16, words, anchor="middle") for x, words in list(times.ticks())[::2]]

@@ -1,4 +1,4 @@
-"""The last runs of a routine in the space of a word: height is duration, colour is outcome."""
+"""The last slots of a routine in the space of a word: height is duration, colour is outcome, a foot is a retry."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from routines_app.admin.phrases import seconds_in_words
 SLOTS = 30
 STEP, BAR_WIDTH, HEIGHT = 4, 3, 24
 LOWEST = 3  # a run that took no time is still a run
+FOOT = 3  # beneath slots that needed more than one attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One run: `outcome` is its status, `seconds` how long its body took (None when it never ran)."""
+    """One slot: the `outcome` of its last attempt, and in `seconds` how long its body took (None: it never ran)."""
 
     outcome: str
     seconds: float | None = None
+    attempts: int = 1
 
 
 def sparkline(bars: Sequence[Bar]) -> SafeString:
@@ -35,6 +37,8 @@ def sparkline(bars: Sequence[Bar]) -> SafeString:
     for place, bar in enumerate(shown, start=first):
         paths.setdefault(bar.outcome, []).append(_column(place, _height(bar, longest)))
     drawn = [element("path", class_=f"rt-{outcome.lower()}", d="".join(parts)) for outcome, parts in paths.items()]
+    if feet := [_column(place, FOOT) for place, bar in enumerate(shown, start=first) if bar.attempts > 1]:
+        drawn.append(element("path", class_="rt-retried", d="".join(feet)))
     baseline = element("path", class_="rt-baseline", d=f"M0 {HEIGHT - 0.5}H{SLOTS * STEP}")
     return chart(SLOTS * STEP, HEIGHT, describe(shown), baseline, *drawn, class_="rt-spark")
 
@@ -47,15 +51,17 @@ def describe(bars: Sequence[Bar]) -> str:
     words = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
     lengths = [bar.seconds for bar in bars if bar.seconds is not None]
     middle = f"; median {seconds_in_words(median(lengths))}" if lengths else ""
-    runs = "Last run" if len(bars) == 1 else f"Last {len(bars)} runs"
-    return f"{runs}: {words}{middle}"
+    slots = "Last slot" if len(bars) == 1 else f"Last {len(bars)} slots"
+    retried = sum(bar.attempts > 1 for bar in bars)
+    return f"{slots}: {words}{f'; {retried} needed retries' if retried else ''}{middle}"
 
 
 def _height(bar: Bar, longest: float) -> float:
+    lowest = LOWEST + FOOT if bar.attempts > 1 else LOWEST  # the foot hides no outcome
     if bar.seconds is None or longest <= 0:
-        return float(LOWEST)
+        return float(lowest)
     # The square root keeps short runs visible beside one that took a hundred times longer.
-    return LOWEST + (HEIGHT - LOWEST) * sqrt(bar.seconds / longest)
+    return lowest + (HEIGHT - lowest) * sqrt(bar.seconds / longest)
 
 
 def _column(place: int, height: float) -> str:

@@ -10,8 +10,9 @@ from django.utils.safestring import SafeString
 
 from routines_app.admin.charts.axes import TimeAxis
 from routines_app.admin.charts.svg import chart, element, linked, text
+from routines_app.admin.charts.widths import WIDE, Width
 
-WIDTH, LEFT, RIGHT = 1000, 10, 990
+LEFT = 10
 LANE, BAR_HEIGHT, TOP, FOOT = 20, 14, 6, 22
 MOST_LANES = 12
 SMALLEST = 3.0  # pixels: a run of a millisecond can still be seen and clicked
@@ -47,17 +48,19 @@ class _Placed:
         return TOP + self.lane * LANE + BAR_HEIGHT / 2
 
 
-def timeline(spans: Sequence[TimelineSpan], *, start: datetime, end: datetime, zone: tzinfo) -> SafeString:
+def timeline(
+    spans: Sequence[TimelineSpan], *, start: datetime, end: datetime, zone: tzinfo, width: Width = WIDE
+) -> SafeString:
     """A gantt of the spans; runs that overlap get lanes of their own."""
-    axis = TimeAxis(start=start, end=end, left=LEFT, right=RIGHT, zone=zone)
+    axis = TimeAxis(start=start, end=end, left=LEFT, right=width.right, zone=zone, most_ticks=width.most_ticks)
     placed = _place(spans, axis)
     lanes = max((one.lane for one in placed), default=0) + 1
     bottom = TOP + lanes * LANE
     drawn = [*axis.drawn(0, bottom), *_now_line(axis, bottom), *_links(placed), *(_bar(one) for one in placed)]
     label = f"Timeline of {len(spans)} runs" if spans else "No runs in this window"
     if not spans:
-        drawn.append(text(WIDTH / 2, TOP + BAR_HEIGHT, label, class_="rt-empty", anchor="middle"))
-    return chart(WIDTH, bottom + FOOT, label, *drawn, class_="rt-timeline", links=True)
+        drawn.append(text(width.middle, TOP + BAR_HEIGHT, label, class_="rt-empty", anchor="middle"))
+    return chart(width.pixels, bottom + FOOT, label, *drawn, class_=f"rt-timeline {width.class_}", links=True)
 
 
 def _place(spans: Sequence[TimelineSpan], axis: TimeAxis) -> list[_Placed]:

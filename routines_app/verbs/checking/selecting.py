@@ -37,10 +37,10 @@ def selected(
         return routines.filter(group=LABEL("group", group))
     if queue is not None:
         return routines.filter(queue=LABEL("queue", queue))
-    return None if pool is None else routines.filter(_in_pool(find_pool(pool)))
+    return None if pool is None else routines.filter(in_pool(find_pool(pool)))
 
 
-def _in_pool(pool: Pool) -> Q:
+def in_pool(pool: Pool) -> Q:
     """Those that name it; the default pool has those that name none, too."""
     return Q(pool=pool) | Q(pool=None) if pool.is_default else Q(pool=pool)
 

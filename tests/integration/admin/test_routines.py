@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from routines_app.models import RoutineState
 from routines_app.protocol.ledger import clock
-from tests.browser.scenes import ended, make_routine, make_run
-from tests.integration.admin.pages import list_url, text_of
+from tests.browser.scenes import ended, make_routine, make_run, make_run_with_retry
+from tests.integration.admin.pages import list_url, overview_url, text_of
 
 
 def test_the_list_tells_schedule_next_fire_and_why(operator: Client) -> None:
@@ -24,7 +24,20 @@ def test_the_list_tells_schedule_next_fire_and_why(operator: Client) -> None:
     assert "?tag=reports" in page
 
 
-def test_the_list_shows_the_success_rate_of_the_last_runs(operator: Client) -> None:
+def test_a_slot_that_succeeds_at_its_third_attempt_is_a_success(operator: Client) -> None:
+    """All slots succeeded, and apart from that two of three needed retries; on the list and on the routine's page."""
+    routine, now = make_routine(), clock.now()
+    for minutes in (90, 60):
+        make_run_with_retry(routine, now - timedelta(minutes=minutes))
+    ended(routine, now - timedelta(minutes=30))
+    for address in (list_url(), overview_url(routine)):
+        page = text_of(operator, address)
+        assert "100 %" in page
+        assert "2 of 3 needed retries" in page
+        assert "Last 3 slots: 3 success; 2 needed retries" in page
+
+
+def test_the_list_shows_the_success_rate_of_the_last_slots(operator: Client) -> None:
     """Three of four that ended by themselves; a skip counts for neither."""
     routine, now = make_routine(), clock.now()
     for minute, status in enumerate(["SUCCESS", "SUCCESS", "FAILED", "SUCCESS"]):
@@ -32,7 +45,7 @@ def test_the_list_shows_the_success_rate_of_the_last_runs(operator: Client) -> N
     make_run(routine, at=now, status="SKIPPED", completed_at=now)
     page = text_of(operator, list_url())
     assert "75 %" in page
-    assert "Last 5 runs: 3 success, 1 failed, 1 skipped" in page
+    assert "Last 5 slots: 3 success, 1 failed, 1 skipped" in page
 
 
 @pytest.mark.each_database

@@ -9,20 +9,27 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from routines_app.admin.charts import (
+    COUNTS,
+    Band,
     Bar,
     Change,
     Column,
     Point,
+    Stack,
     Step,
     TimelineSpan,
+    bands,
     column_chart,
     meter,
     pace,
     scatter,
     sparkline,
+    stacks,
     timeline,
 )
-from routines_app.admin.charts.axes import LengthAxis, TimeAxis, round_up
+from routines_app.admin.charts.amounts import count_in_short, round_up, round_up_seconds, seconds_in_short
+from routines_app.admin.charts.axes import LengthAxis, TimeAxis
+from routines_app.admin.charts.widths import SLIM, WIDE
 
 START = datetime(2027, 3, 1, 8, 0, tzinfo=UTC)
 END = START + timedelta(hours=6)
@@ -38,8 +45,8 @@ def drawn(markup: str) -> ElementTree.Element:
     return ElementTree.fromstring(markup)
 
 
-def test_a_sparkline_draws_one_bar_per_run_in_the_colour_of_its_outcome() -> None:
-    """Each outcome is one path with a bar for each of its runs."""
+def test_a_sparkline_draws_one_bar_per_slot_in_the_colour_of_its_outcome() -> None:
+    """Each outcome is one path with a bar for each of its slots."""
     tree = drawn(
         sparkline([Bar(outcome="SUCCESS", seconds=1), Bar(outcome="SUCCESS", seconds=2), Bar(outcome="FAILED")])
     )
@@ -48,10 +55,10 @@ def test_a_sparkline_draws_one_bar_per_run_in_the_colour_of_its_outcome() -> Non
     assert bars["rt-failed"] == 1
 
 
-def test_a_sparkline_shows_the_newest_thirty_runs() -> None:
-    """Older runs are left out of the picture and of its description."""
+def test_a_sparkline_shows_the_newest_thirty_slots() -> None:
+    """Older slots are left out of the picture and of its description."""
     tree = drawn(sparkline([Bar(outcome="FAILED")] * 5 + [Bar(outcome="SUCCESS", seconds=1)] * 30))
-    assert tree.get("aria-label") == "Last 30 runs: 30 success; median 1 s"
+    assert tree.get("aria-label") == "Last 30 slots: 30 success; median 1 s"
 
 
 def test_the_longest_run_fills_the_height_of_the_sparkline() -> None:
@@ -59,6 +66,15 @@ def test_the_longest_run_fills_the_height_of_the_sparkline() -> None:
     path = drawn(sparkline([Bar(outcome="SUCCESS", seconds=1), Bar(outcome="SUCCESS", seconds=4)])).findall("path")[1]
     assert "v-24.0" in path.get("d", "")
     assert "v-13.5" in path.get("d", "")
+
+
+def test_a_sparkline_marks_the_slots_that_needed_retries() -> None:
+    """At their foot, and above it their outcome can still be seen."""
+    tree = drawn(sparkline([Bar(outcome="SUCCESS"), Bar(outcome="SUCCESS", attempts=3)]))
+    paths = {path.get("class"): path.get("d", "") for path in tree.findall("path")}
+    assert paths["rt-retried"].count("M") == 1
+    assert "v-6.0" in paths["rt-success"]
+    assert tree.get("aria-label") == "Last 2 slots: 2 success; 1 needed retries"
 
 
 def test_a_sparkline_without_runs_says_so() -> None:
@@ -107,7 +123,7 @@ def test_no_chart_needs_an_inline_style() -> None:
         sparkline([Bar(outcome="SUCCESS", seconds=1)]),
         timeline([span("a", 1)], start=START, end=END, zone=UTC),
         scatter([point], start=START, end=END, zone=UTC, label="Duration"),
-        column_chart([Column(amount=3, label="3")], label="Fires", unit=str),
+        column_chart([Column(amount=3, label="3")], label="Fires", unit=COUNTS),
         meter(1, 2, label="half"),
         pace([step(0), step(1)], [Change(at=START, label="x")], zone=UTC) or "",
     ]
@@ -121,6 +137,85 @@ def test_a_scatter_draws_the_limit_only_when_it_is_in_sight() -> None:
     far = scatter([point], start=START, end=END, zone=UTC, label="Duration", limit=500)
     assert "rt-limit" in near
     assert "rt-limit" not in far
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"),
+    [
+        (0, "0"),
+        (0.5, "0.5"),
+        (3, "3"),
+        (150, "150"),
+        (999.7, "1k"),
+        (6000, "6k"),
+        (1500, "1.5k"),
+        (1_500_000, "1.5M"),
+        (6_000_000, "6M"),
+        (123_456, "123k"),
+        (2e9, "2G"),
+        (2e12, "2,000G"),
+    ],
+)
+def test_counts_on_an_axis_can_be_read(amount: float, said: str) -> None:
+    """`6k`, and never `6e+03`."""
+    assert count_in_short(amount) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said", "highest"),
+    [
+        (0, "0", 1),
+        (0.005, "5 ms", 0.006),
+        (0.5, "500 ms", 0.6),
+        (1.5, "1.5 s", 2),
+        (41, "41 s", 60),
+        (60, "1 min", 60),
+        (130, "2.17 min", 240),
+        (6000, "1.67 h", 7200),
+        (5400, "1.5 h", 7200),
+        (86_400, "1 d", 86_400),
+        (200_000, "2.31 d", 345_600),
+        (40_000_000, "1.27 y", 63_072_000),
+    ],
+)
+def test_lengths_of_time_on_an_axis_can_be_read(seconds: float, said: str, highest: float) -> None:
+    """In one unit; and an axis ends with a length that people name, such as two hours for 6,000 seconds."""
+    assert seconds_in_short(seconds) == said
+    assert round_up_seconds(seconds) == pytest.approx(highest)
+
+
+def stack(minute: int, **parts: int) -> Stack:
+    begin = START + timedelta(minutes=minute)
+    found = list(parts.items())
+    return Stack(begin=begin, end=begin + timedelta(minutes=6), parts=found, label=f"at {minute}", href="/runs/?from=x")
+
+
+def test_a_stack_shows_one_failure_among_thousands() -> None:
+    """Each kind has its part, however few there are, and the column tells its numbers and leads to its runs."""
+    tree = drawn(stacks([stack(0, success=5000, failed=1), stack(6)], start=START, end=END, zone=UTC, width=WIDE))
+    heights = {rect.get("class"): float(rect.get("height", 0)) for rect in tree.iter("rect")}
+    assert heights["rt-failed"] >= 1.5
+    assert heights["rt-success"] > 90
+    assert [link.get("href") for link in tree.iter("a")] == ["/runs/?from=x"]
+    assert [title.text for title in tree.iter("title")][1:] == ["at 0"]
+    assert "6k" in [text.text for text in tree.iter("text")]
+
+
+def test_a_slim_picture_names_fewer_times() -> None:
+    """On a telephone there is room for four of them, and all columns are within it."""
+    tree = drawn(stacks([stack(354, success=1)], start=START, end=END, zone=UTC, width=SLIM))
+    times = [text.text for text in tree.iter("text") if ":" in (text.text or "")]
+    assert 2 <= len(times) <= 4
+    assert all(float(rect.get("x", 0)) + float(rect.get("width", 0)) <= 400 for rect in tree.iter("rect"))
+
+
+def test_a_band_reaches_what_95_per_cent_stay_within() -> None:
+    """The bar ends at the high one and is marked at the middle one."""
+    one = Band(begin=START, end=START + timedelta(minutes=6), middle=1, high=1.9, label="x")
+    tree = drawn(bands([one], start=START, end=END, zone=UTC, label="Duration", limit=2.0))
+    tops = {rect.get("class"): float(rect.get("y", 0)) for rect in tree.iter("rect")}
+    assert tops["rt-band-high"] < tops["rt-band-middle"]
+    assert "rt-limit" in [path.get("class") for path in tree.iter("path")]
 
 
 def test_ticks_stand_on_round_local_times() -> None:

@@ -57,7 +57,7 @@ def test_lines_say_themselves_in_words() -> None:
 def test_the_axis_ends_at_a_length_that_people_name() -> None:
     """Three days and a bit are drawn up to four, and the limit only where it is in sight."""
     chart = drawn(sample(1, 86_400 * 3.2), limit=86_400 * 2.0)
-    assert ">4d</text>" in chart
+    assert ">4 d</text>" in chart
     assert "rt-limit" in chart
     assert "rt-limit" not in drawn(sample(1, 60.0), limit=86_400.0)
 

@@ -12,13 +12,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
-from routines_app.admin import recent
 from routines_app.admin.paging import COUNTED_AT_MOST, CappedPaginator
 from routines_app.coordination import leases
 from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol.ledger import clock
 from tests.browser.rotation_scene import make_member, make_rotation
-from tests.browser.scenes import a_working_day, ended, make_routine, make_run
+from tests.browser.scenes import a_working_day, ended, make_routine
 from tests.integration.admin.pages import list_url, overview_url, run_url
 
 SESSION = 2  # the session and the user
@@ -138,24 +137,6 @@ def test_the_form_asks_a_fixed_number_of_questions(operator: Client) -> None:
     few = queries_of(operator, address)
     add_routines(10)
     assert queries_of(operator, address) == few
-
-
-def test_recent_runs_are_the_same_with_and_without_lateral() -> None:
-    """The portable query and PostgreSQL's own tell the same story: the newest runs, oldest first."""
-    now = clock.now()
-    routines = [make_routine(f"r{number}") for number in range(3)]
-    for minutes in range(5):
-        ended(routines[0], now - timedelta(minutes=minutes), seconds=minutes)
-        make_run(routines[1], at=now - timedelta(minutes=minutes), status="SKIPPED", completed_at=now)
-    ids = [routine.pk for routine in routines]
-    window = list(recent._window_rows(ids, "default", 3))
-    assert [row[0] for row in window].count(ids[0]) == 3
-    if connection.vendor == "postgresql":
-        assert sorted(map(str, recent._lateral_rows(ids, "default", 3))) == sorted(map(str, window))
-    found = recent.recent_runs(ids, using="default", limit=3)
-    assert [bar.seconds for bar in found[ids[0]].bars] == [2, 1, 0]
-    assert found[ids[1]].success_rate is None
-    assert found[ids[2]].bars == ()
 
 
 def test_a_long_list_is_not_counted_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:

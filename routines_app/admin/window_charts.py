@@ -1,0 +1,132 @@
+"""The charts of a routine's page over a window: a mark for each run where they fit, else buckets over all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils import timezone
+
+from routines_app import service
+from routines_app.admin.charts import Band, Point, Stack, bands, scatter, stacks, timeline
+from routines_app.admin.charts.widths import in_each_width
+from routines_app.admin.phrases import seconds_in_words
+from routines_app.admin.run_buckets import READ_PER_BUCKET, Bucket, Quantiles, read_buckets
+from routines_app.admin.run_facts import duration_point, lateness_point, span_of
+from routines_app.models import Routine, RoutineRun
+
+FITTING = 150  # runs that are drawn one by one: more would be a smear
+LONGEST_BODY_MS = 86_400_000  # of a routine without a time-out of its own
+WORDS = {"retried": "tried again", "pending": "waiting"}
+
+
+def window_charts(routine: Routine, now: datetime, length: timedelta) -> dict[str, Any]:
+    """Timeline, durations and lateness from `length` ago until now, for the template."""
+    start = now - length
+    runs = _newest(routine, start)
+    if len(runs) > FITTING and service.run_created_at(runs[-1].pk) >= start:
+        return _in_buckets(routine, start, now)
+    return _one_by_one(routine, runs, start, now)
+
+
+def _newest(routine: Routine, start: datetime) -> list[RoutineRun]:
+    """The newest runs that can reach into the window: ids carry the time of creation, bodies end by their time-out."""
+    created = start - timedelta(milliseconds=routine.timeout_ms or LONGEST_BODY_MS)
+    runs = RoutineRun.objects.filter(routine_id=routine.pk, pk__gte=service.oldest_run_id(created))
+    return list(runs.defer(*service.LARGE_FIELDS, "progress").order_by("-id")[: FITTING + 1])
+
+
+def _one_by_one(routine: Routine, runs: Sequence[RoutineRun], start: datetime, now: datetime) -> dict[str, Any]:
+    window: dict[str, Any] = {"start": start, "end": now, "zone": timezone.get_current_timezone()}
+    spans = [span for run in runs if (span := span_of(run, now)).end >= start and span.start <= now]
+    durations = _points([duration_point(run, now) for run in runs], start)
+    lateness = _points([lateness_point(run, now) for run in runs], start)
+    return {
+        "timeline": in_each_width(lambda width: timeline(spans, width=width, **window)),
+        "durations": scatter(durations, label="Duration", limit=_time_out(routine), **window),
+        "lateness": scatter(lateness, label="Lateness", **window),
+        "buckets": [],
+    }
+
+
+def _points(points: Sequence[Point | None], start: datetime) -> list[Point]:
+    return [point for point in points if point is not None and point.at >= start]
+
+
+def _in_buckets(routine: Routine, start: datetime, now: datetime) -> dict[str, Any]:
+    window: dict[str, Any] = {"start": start, "end": now, "zone": timezone.get_current_timezone()}
+    found = read_buckets(routine, start, now)
+    columns = [_stack(routine, bucket) for bucket in found]
+    durations = [_band(routine, bucket, "took", bucket.durations) for bucket in found if bucket.durations]
+    lateness = [_band(routine, bucket, "late by", bucket.lateness) for bucket in found if bucket.lateness]
+    return {
+        "timeline": in_each_width(lambda width: stacks(columns, width=width, **window)),
+        "durations": bands(durations, label="Duration", limit=_time_out(routine), **window),
+        "lateness": bands(lateness, label="Lateness", **window),
+        "buckets": [_row(routine, bucket) for bucket in found if bucket.counts],
+        "sampled": READ_PER_BUCKET if any(bucket.is_estimate for bucket in found) else 0,
+    }
+
+
+def _time_out(routine: Routine) -> float | None:
+    return routine.timeout_ms / 1000 if routine.timeout_ms else None
+
+
+def _stack(routine: Routine, bucket: Bucket) -> Stack:
+    label = f"{span_in_words(bucket)}: {counts_in_words(bucket)}"
+    href = runs_between(routine, bucket.begin, bucket.end)
+    return Stack(begin=bucket.begin, end=bucket.end, parts=list(bucket.counts.items()), label=label, href=href)
+
+
+def _band(routine: Routine, bucket: Bucket, verb: str, measured: Quantiles) -> Band:
+    return Band(
+        begin=bucket.begin,
+        end=bucket.end,
+        middle=measured.middle,
+        high=measured.high,
+        label=f"{span_in_words(bucket)}: {verb} {quantiles_in_words(measured)}",
+        href=runs_between(routine, bucket.begin, bucket.end),
+    )
+
+
+def _row(routine: Routine, bucket: Bucket) -> dict[str, str]:
+    """The same for a table: for whoever reads rather than points."""
+    return {
+        "when": span_in_words(bucket),
+        "href": runs_between(routine, bucket.begin, bucket.end),
+        "runs": counts_in_words(bucket),
+        "took": quantiles_in_words(bucket.durations),
+        "late": quantiles_in_words(bucket.lateness),
+    }
+
+
+def runs_between(routine: Routine, begin: datetime, end: datetime) -> str:
+    """The list of the routine's runs of that time."""
+    times = {"from": _exact(begin), "until": _exact(end)}
+    return f"{reverse('admin:routines_routinerun_changelist')}?{urlencode({'routine': routine.pk, **times})}"
+
+
+def _exact(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def span_in_words(bucket: Bucket) -> str:
+    zone = timezone.get_current_timezone()
+    begin, end = bucket.begin.astimezone(zone), bucket.end.astimezone(zone)
+    clock = "%H:%M" if end - begin >= timedelta(minutes=5) else "%H:%M:%S"
+    return f"{begin:%a} {begin.day} {begin:%b}, {begin.strftime(clock)} to {end.strftime(clock)}"
+
+
+def counts_in_words(bucket: Bucket) -> str:
+    """`120 success, 3 failed`; `about 3,400 success` where not all were read."""
+    about = "about " if bucket.is_estimate else ""
+    return ", ".join(f"{about}{count:,} {WORDS.get(kind, kind)}" for kind, count in bucket.counts.items())
+
+
+def quantiles_in_words(measured: Quantiles | None) -> str:
+    if measured is None:
+        return "—"
+    return f"{seconds_in_words(measured.middle)} (median), {seconds_in_words(measured.high)} (95 %)"
