@@ -42,7 +42,9 @@ WORDS = {
     service.PassedOver.ENDED: "had ended already",
     service.PassedOver.GONE: "are not there any more",
     service.PassedOver.HELD: "were held by somebody else: try these again in a moment",
-    service.PassedOver.REFUSED: "were refused",
+    service.PassedOver.ARCHIVED: "belong to an archived routine",
+    service.PassedOver.SHADOW: "belong to a routine in shadow: an old scheduler still fires it",
+    service.PassedOver.REFUSED: "were refused: the Retry of their own page says why",
 }
 
 
@@ -231,7 +233,8 @@ def _acted(request: HttpRequest, page: ManyPage, batch: Batch, reason: str) -> B
         if time.monotonic() > stop_at:
             break
     if batch.done > before:
-        done = f"{page.past} {batch.done - before:,} runs"
+        count = batch.done - before
+        done = f"{page.past} {count:,} run{'' if count == 1 else 's'}"
         note_of_all(request, RoutineRun, batch.question or "chosen runs", done, reason)
     return batch
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 300  # characters of a line that are looked at, and more than anybody reads
+LONGEST = 200  # characters of a line that are looked at, and of a kind: it fits into an address
 
 _FOLDED = (
     (re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
@@ -27,6 +27,8 @@ def first_line(error: str) -> str:
 def error_kind(error: str) -> str:
     """What an error has in common with those of its kind; empty: it says nothing."""
     kind = first_line(error)[:LONGEST]
+    if not kind.isprintable():
+        kind = "".join(letter if letter.isprintable() else " " for letter in kind)
     for pattern, instead in _FOLDED:
         kind = pattern.sub(instead, kind)
-    return " ".join(kind.split())
+    return " ".join(kind.split())[:LONGEST].rstrip()

@@ -57,7 +57,7 @@ def _spoken(text: str, now: datetime, zone: tzinfo) -> datetime | None:
     day = next((word for word in words if word in ("today", "yesterday") or word in _DAYS), None)
     if day is not None:
         words.remove(day)
-    clock = _clock(" ".join(words))
+    clock = _clock(" ".join(words)) if words or day else None
     if clock is None:
         return None
     today = now.astimezone(zone).date()

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from routines_app.core.errors import Held, InvalidValue, NotAllowed, NotFound, RoutineError
 from routines_app.core.keys import manual_key
-from routines_app.core.words import ConcurrencyPolicy, RunStatus
+from routines_app.core.words import ConcurrencyPolicy, RoutineStatus, RunStatus
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.end.overlap import active_runs
 from routines_app.protocol.ledger.database import ledger_alias
@@ -57,8 +57,12 @@ class PassedOver(StrEnum):
     """It was pruned."""
     HELD = "held"
     """Somebody else holds its rows."""
+    ARCHIVED = "archived"
+    """Its routine is archived."""
+    SHADOW = "shadow"
+    """An old scheduler still fires its routine."""
     REFUSED = "refused"
-    """Its routine is archived or in shadow, its arguments are hidden and would go elsewhere, …"""
+    """Its hidden arguments would go elsewhere, it is not the next phase of its member, no broker is known, …"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +107,7 @@ def cancel_runs(runs: Sequence[UUID], *, reason: str = "", actor: str = "") -> M
 
 def count_for(verb: ManyVerb, meant: RunFilter, *, before: UUID) -> Counted:
     """How many runs of the filter the verb is for, of those made before this id. Counting is bounded."""
-    wanted = narrowed(verb, meant)
+    wanted = replace(_narrowed(verb, meant), unrepeated=verb == ManyVerb.RETRY)
     if wanted.error is not None:
         page = wanted.page(limit=COUNTED_AT_MOST + 1, before=before)
         return _counted(len(page.ids), page.end)
@@ -117,12 +121,12 @@ def _counted(count: int, end: UUID | None) -> Counted:
 
 def piece_for(verb: ManyVerb, meant: RunFilter, *, before: UUID, limit: int) -> Piece:
     """The next of them, newest first."""
-    page = narrowed(verb, meant).page(limit=limit, before=before)
+    page = _narrowed(verb, meant).page(limit=limit, before=before)
     return Piece(runs=page.ids, before=page.ids[-1] if len(page.ids) == limit else page.end)
 
 
-def narrowed(verb: ManyVerb, meant: RunFilter) -> RunFilter:
-    """Those of the filter that the verb is for."""
+def _narrowed(verb: ManyVerb, meant: RunFilter) -> RunFilter:
+    """Those of the filter that the verb is for; what was asked for again is met, so that a repetition counts it too."""
     return replace(meant, final=True) if verb == ManyVerb.RETRY else replace(meant, active=True)
 
 
@@ -173,6 +177,10 @@ def _asked_before(run: RoutineRun, token: str) -> bool:
 
 def _pass_over(run: RoutineRun, routine: Routine) -> None:
     """Raise what keeps the run from being retried, if anything does."""
+    if routine.status == RoutineStatus.ARCHIVED:
+        raise _Passed(PassedOver.ARCHIVED)
+    if routine.shadow:
+        raise _Passed(PassedOver.SHADOW)
     this = RoutineRun.objects.using(ledger_alias()).filter(pk=run.pk)
     if not this.filter(status=RunStatus.FAILED).exists():
         raise _Passed(PassedOver.NOT_FAILED)

@@ -47,6 +47,8 @@ class RunFilter:
     """Only failures of this kind, as `error_groups` tells them."""
     final: bool = False
     """Only failures with no further attempt."""
+    unrepeated: bool = False
+    """Only what nobody has asked for again."""
     active: bool = False
     """Only what waits or runs."""
     since: datetime | None = None
@@ -72,7 +74,7 @@ class RunFilter:
     ) -> Self:
         """The filter, or the error that names the part that is wrong."""
         found = cls(
-            routine_id=None if routine is None else find_routine(routine).pk,
+            routine_id=None if routine is None else _id_of(routine),
             status=None if status is None else Word(RunStatus)("status", status),
             trigger=None if trigger is None else Word(RunTrigger)("trigger", trigger),
             reason=None if reason is None else Word(Reason)("reason", reason),
@@ -147,7 +149,14 @@ class RunFilter:
             rest &= Q(status=RunStatus.FAILED)
         if self.active and "status__in" not in led_to:
             rest &= Q(status__in=ACTIVE_STATUSES)
+        if self.unrepeated:
+            rest &= ~Q(done_again())
         return rest & final_failure() if self.final else rest
+
+
+def _id_of(routine: Routine | int | str) -> int:
+    """Whoever has the routine has looked it up."""
+    return routine.pk if isinstance(routine, Routine) else find_routine(routine).pk
 
 
 class Stretch(NamedTuple):
