@@ -57,7 +57,7 @@ def groups_page(admin: RunAdmin, request: HttpRequest) -> TemplateResponse:
         "opts": admin.model._meta,
         "section": "runs",
         "asked": asked,
-        "form": RunListForm(asked),
+        "form": RunListForm(asked, without=["slot"]),
         "found": found,
         "groups": [_shown(asked, group, names) for group in groups],
         "unshown": 0 if found is None else len(found.groups) - len(groups),

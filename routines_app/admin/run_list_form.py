@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django import forms
 
 from routines_app.admin.run_question import RANGES, Question
@@ -29,7 +31,7 @@ class RunListForm(forms.Form):
 
     field_order = [*FIRST, "status", "trigger", "reason", "pool", "queue", "worker", "task", "final"]
 
-    def __init__(self, asked: Question) -> None:
+    def __init__(self, asked: Question, *, without: Collection[str] = ()) -> None:
         super().__init__(initial=dict(asked.typed), auto_id="rt-%s", label_suffix="")
         for name, (label, example) in TEXTS.items():
             widget = forms.TextInput(attrs={"placeholder": example, "autocomplete": "off"})
@@ -45,12 +47,13 @@ class RunListForm(forms.Form):
             if name in self.fields:
                 self.fields[name].widget.attrs |= {"aria-invalid": "true", "aria-describedby": "rt-problems"}
         self.order_fields(self.field_order)
+        self._first = [name for name in FIRST if name not in without]
         self.more_is_open = any(name in asked.typed for name in self.field_order if name not in FIRST)
         self.pool_names = list(Pool.objects.order_by("name").values_list("name", flat=True)[:POOLS_OFFERED])
         self.pool_list = POOL_NAMES
 
     def first(self) -> list[forms.BoundField]:
-        return [self[name] for name in FIRST]
+        return [self[name] for name in self._first]
 
     def more(self) -> list[forms.BoundField]:
         return [self[name] for name in self.field_order if name not in FIRST]

@@ -54,7 +54,7 @@ def test_all_that_match_are_retried_in_pieces(operator: Client) -> None:
     assert (page.context["batch"].count, page.context["batch"].is_all) == (6, True)
     assert not RoutineRun.objects.filter(trigger="manual").exists()
     second = operator.post(page.context["action"], shown_in(page))
-    assert "2 of 6 are done." in second.content.decode()
+    assert "2 of 6 so far." in second.content.decode()
     last = continued(operator, second)
     assert last.context["batch"].passed_over == [(1, "belong to an archived routine")]
     assert "Asked again for 5 runs" in " ".join(last.content.decode().split())
