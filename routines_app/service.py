@@ -129,8 +129,8 @@ from routines_app.verbs.rotations.touch import touch, touch_members
 from routines_app.verbs.rotations.update import update_rotation
 from routines_app.verbs.rotations.values import Member, MembersAdded, Pick, RotationStatus, Seeded
 from routines_app.verbs.run_errors import ErrorGroup, error_line, error_start
-from routines_app.verbs.run_filter import Page, RunFilter
 from routines_app.verbs.run_now import retry_run, run_now
+from routines_app.verbs.run_selection import RunSelection
 from routines_app.verbs.run_stalest import run_stalest
 from routines_app.verbs.second_opinion import Disagreement, disagreements, second_opinion
 from routines_app.verbs.shadow.report import ShadowedRoutine, ShadowReport, ShadowSlot, shadow_report
@@ -165,7 +165,7 @@ __all__ = [
 __all__ += ["CurrentRun", "abandon_run", "backfill", "cancel_run", "current_run"]
 __all__ += ["clear_overrides", "list_runs", "prune_runs", "retry_run", "run_now", "run_stalest"]
 # Many runs: which are meant, and acting on them.
-__all__ += ["Counted", "ErrorGroup", "ErrorGroups", "ManyRuns", "ManyVerb", "Page", "PassedOver", "Piece", "RunFilter"]
+__all__ += ["Counted", "ErrorGroup", "ErrorGroups", "ManyRuns", "ManyVerb", "PassedOver", "Piece", "RunSelection"]
 __all__ += ["cancel_runs", "count_for", "error_groups", "piece_for", "retry_runs"]
 # Routines in code: bringing them into the ledger, and where people differ from it.
 __all__ += ["Act", "Found", "Step", "differences", "differing", "read_declarations", "sync_declared"]

@@ -33,7 +33,7 @@ class RunChangeList(ChangeList):
         self.form = RunListForm(self.question)
         self.many_query = self.question.address(slot=None)
         self.groups_query = self.question.address(slot=None, status=None)
-        found = self.root_queryset.filter(pk__in=self.listing.ids).annotate(error_start=service.error_start)
+        found = self.root_queryset.filter(pk__in=self.listing.ids).annotate(error_start=service.error_start())
         rows: list[Any] = list(found.order_by("-id"))
         for row in rows:
             row.is_asked_slot = row.scheduled_for == self.question.slot

@@ -41,7 +41,7 @@ def listing(asked: Question) -> Listing:
     return _back_from(asked, asked.meant, None)
 
 
-def _at_slot(asked: Question, meant: service.RunFilter, slot: datetime) -> Listing:
+def _at_slot(asked: Question, meant: service.RunSelection, slot: datetime) -> Listing:
     """From the first run that was made at that time on: no run is made before its slot."""
     just_before = uuid.UUID(int=service.oldest_run_id(slot).int - 1)
     found = _on_from(asked, meant, just_before)
@@ -56,7 +56,7 @@ def _at_slot(asked: Question, meant: service.RunFilter, slot: datetime) -> Listi
     )
 
 
-def _back_from(asked: Question, meant: service.RunFilter, before: uuid.UUID | None) -> Listing:
+def _back_from(asked: Question, meant: service.RunSelection, before: uuid.UUID | None) -> Listing:
     page = meant.page(limit=ROWS + 1, before=before)
     ids = page.ids[:ROWS]
     further = ids[-1] if len(page.ids) > ROWS else page.end
@@ -67,7 +67,7 @@ def _back_from(asked: Question, meant: service.RunFilter, before: uuid.UUID | No
     return Listing(ids=ids, looked_back_to=service.run_created_at(unseen) if unseen else None, **ways)
 
 
-def _on_from(asked: Question, meant: service.RunFilter, after: uuid.UUID) -> Listing:
+def _on_from(asked: Question, meant: service.RunSelection, after: uuid.UUID) -> Listing:
     page = meant.page(limit=ROWS + 1, after=after)
     ids = page.ids[:ROWS][::-1]
     further = ids[0] if len(page.ids) > ROWS else page.end

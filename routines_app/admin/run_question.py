@@ -31,7 +31,7 @@ class Question:
     """What was asked for, as it was typed and as it was understood."""
 
     typed: Mapping[str, str]
-    meant: service.RunFilter | None
+    meant: service.RunSelection | None
     """None: something of it cannot be read, see `problems`."""
     problems: Mapping[str, str]
     routine: Routine | None = None
@@ -112,9 +112,9 @@ class _Reader:
             after=after,
         )
 
-    def _meant(self, **parts: Any) -> service.RunFilter | None:
+    def _meant(self, **parts: Any) -> service.RunSelection | None:
         try:
-            return service.RunFilter.of(**parts)
+            return service.RunSelection.of(**parts)
         except RoutineError as refused:
             self.problems[refused.field] = str(refused)
             return None

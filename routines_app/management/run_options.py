@@ -45,11 +45,11 @@ def is_one(run: str | None, options: Mapping[str, Any]) -> bool:
     return run is not None
 
 
-def filter_of(options: Mapping[str, Any]) -> service.RunFilter:
+def filter_of(options: Mapping[str, Any]) -> service.RunSelection:
     """Which runs are meant; refused where that would be every run."""
     said = {name.removeprefix("run_"): options[name] for name in ("routine", "pool", *WORDS)}
     times = {name: _moment(f"--{name}", options[name]) for name in ("since", "until")}
-    meant = service.RunFilter.of(**said, **times)
+    meant = service.RunSelection.of(**said, **times)
     if meant.is_open:
         raise CommandError("give a run's id, or say which runs are meant: --status, --task, --since …")
     return meant

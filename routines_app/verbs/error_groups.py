@@ -7,7 +7,7 @@ from uuid import UUID
 
 from routines_app.core.words import RunStatus
 from routines_app.verbs.run_errors import LINES_READ, ErrorGroup, grouped, read_lines
-from routines_app.verbs.run_filter import RunFilter
+from routines_app.verbs.run_selection import RunSelection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class ErrorGroups:
     """The last run that was looked at, where there may be older ones that were not; None: there are none."""
 
 
-def error_groups(meant: RunFilter) -> ErrorGroups:
+def error_groups(meant: RunSelection) -> ErrorGroups:
     """The failures that the filter means, by what their errors have in common. Reads the 5,000 newest at most."""
     stretch = replace(meant, status=RunStatus.FAILED.value, error=None).stretch()
     lines = read_lines(stretch.runs.order_by("-id"))

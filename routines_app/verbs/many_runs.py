@@ -25,8 +25,8 @@ from routines_app.verbs.cancel import cancel_run
 from routines_app.verbs.checking.lookup import find_run
 from routines_app.verbs.checking.rules import Text
 from routines_app.verbs.editing import editing
-from routines_app.verbs.run_filter import RunFilter, done_again, final_failure
 from routines_app.verbs.run_now import again_request, ask_again
+from routines_app.verbs.run_selection import RunSelection, done_again, final_failure
 
 AT_ONCE = 500  # runs in one call
 COUNTED_AT_MOST = 10_000
@@ -105,7 +105,7 @@ def cancel_runs(runs: Sequence[UUID], *, reason: str = "", actor: str = "") -> M
     return _one_by_one(runs, lambda run_id: _cancel(run_id, reason, actor))
 
 
-def count_for(verb: ManyVerb, meant: RunFilter, *, before: UUID) -> Counted:
+def count_for(verb: ManyVerb, meant: RunSelection, *, before: UUID) -> Counted:
     """How many runs of the filter the verb is for, of those made before this id. Counting is bounded."""
     wanted = replace(_narrowed(verb, meant), unrepeated=verb == ManyVerb.RETRY)
     if wanted.error is not None:
@@ -119,13 +119,13 @@ def _counted(count: int, end: UUID | None) -> Counted:
     return Counted(min(count, COUNTED_AT_MOST), end is None and count <= COUNTED_AT_MOST)
 
 
-def piece_for(verb: ManyVerb, meant: RunFilter, *, before: UUID, limit: int) -> Piece:
+def piece_for(verb: ManyVerb, meant: RunSelection, *, before: UUID, limit: int) -> Piece:
     """The next of them, newest first."""
     page = _narrowed(verb, meant).page(limit=limit, before=before)
     return Piece(runs=page.ids, before=page.ids[-1] if len(page.ids) == limit else page.end)
 
 
-def _narrowed(verb: ManyVerb, meant: RunFilter) -> RunFilter:
+def _narrowed(verb: ManyVerb, meant: RunSelection) -> RunSelection:
     """Those of the filter that the verb is for; what was asked for again is met, so that a repetition counts it too."""
     return replace(meant, final=True) if verb == ManyVerb.RETRY else replace(meant, active=True)
 

@@ -22,12 +22,14 @@ LINES_READ = 5_000  # errors that one reader compares: some 200 ms if no two are
 START = 400  # characters of an error that are read where only its first line is shown
 WITHOUT_TEXT = "(no error text)"
 
-error_start = Left("error", START)
-"""The column to read instead of the error, which may have megabytes."""
+
+def error_start() -> Left:
+    """What to read instead of the error, which may have megabytes, where only its first line is shown."""
+    return Left("error", START)
 
 
 def error_line(start: str) -> str:
-    """The first line of an error, masked, of what `error_start` has read."""
+    """The first line of an error, masked, of what `error_start` has read of it."""
     # Marked as cut: a secret whose end is missing is then masked to its end.
     return first_line(masked_line(start + CUT if len(start) == START else start))
 
@@ -42,7 +44,7 @@ class Line(NamedTuple):
 def read_lines(rows: QuerySet[RoutineRun]) -> list[Line]:
     """The errors of the first rows, at most 5,000 of them."""
     told = lru_cache(maxsize=1_000)(_told)  # many failures say the same
-    found = rows.values_list("pk", "routine_id", error_start)[:LINES_READ]
+    found = rows.values_list("pk", "routine_id", error_start())[:LINES_READ]
     return [Line(run_id, routine_id, *told(start)) for run_id, routine_id, start in found]
 
 

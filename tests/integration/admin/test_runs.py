@@ -16,7 +16,7 @@ from django.urls import reverse
 from routines_app.admin import run_listing
 from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.ledger import clock
-from routines_app.verbs import run_filter
+from routines_app.verbs import run_selection
 from tests.browser.scenes import ended, make_routine, make_run
 from tests.integration.admin.pages import text_of
 
@@ -148,7 +148,7 @@ def test_pages_go_on_where_the_last_one_ended(operator: Client, monkeypatch: pyt
 
 def test_a_rare_value_is_looked_for_in_stretches(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page looks through so many rows, says how far that was, and goes on from there."""
-    monkeypatch.setattr(run_filter, "LOOKED_THROUGH", 4)
+    monkeypatch.setattr(run_selection, "LOOKED_THROUGH", 4)
     routine, now = make_routine(), clock.now()
     rare = ended(routine, now - 20 * MINUTE, queue="rare")
     for minutes in range(1, 10):

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from routines_app import service
 from routines_app.core.words import RunStatus
 from routines_app.models import Routine, RoutineRun
-from routines_app.verbs import many_runs, run_filter
+from routines_app.verbs import many_runs, run_selection
 from tests.integration.conftest import MONDAY, Time
 from tests.integration.verbs.rows import made_at, running_run, waiting_run
 
@@ -106,10 +106,10 @@ def test_too_many_at_once_are_refused(make: Make, time: Time) -> None:
 
 def test_the_pieces_of_a_filter_come_to_an_end(make: Make, time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
     """Newest first, also through stretches without any, and the retries themselves are not met."""
-    monkeypatch.setattr(run_filter, "LOOKED_THROUGH", 3)
+    monkeypatch.setattr(run_selection, "LOOKED_THROUGH", 3)
     routine = make()
     wanted = [failed_run(routine, number, worker="w@1" if number % 4 == 0 else "w@2") for number in range(1, 13)][3::4]
-    meant = service.RunFilter.of(worker="w@1", status="FAILED")
+    meant = service.RunSelection.of(worker="w@1", status="FAILED")
     before: UUID | None = service.oldest_run_id(service.now())
     seen: list[UUID] = []
     while before is not None:
@@ -125,14 +125,14 @@ def test_counting_is_bounded_and_says_so(make: Make, time: Time, monkeypatch: py
     routine = make()
     for number in range(1, 5):
         failed_run(routine, number, error=f"Timeout: {number} s" if number > 1 else "ValueError: no")
-    retry, every = service.ManyVerb.RETRY, service.RunFilter.of(routine=routine)
+    retry, every = service.ManyVerb.RETRY, service.RunSelection.of(routine=routine)
     assert service.count_for(retry, every, before=later()) == service.Counted(4, True)
-    alike = service.RunFilter.of(routine=routine, error="Timeout: # s")
+    alike = service.RunSelection.of(routine=routine, error="Timeout: # s")
     assert service.count_for(retry, alike, before=later()) == service.Counted(3, True)
     assert service.count_for(service.ManyVerb.CANCEL, every, before=later()) == service.Counted(0, True)
     monkeypatch.setattr(many_runs, "COUNTED_AT_MOST", 2)
     assert service.count_for(retry, every, before=later()) == service.Counted(2, False)
-    monkeypatch.setattr(run_filter, "LOOKED_THROUGH", 1)
+    monkeypatch.setattr(run_selection, "LOOKED_THROUGH", 1)
     assert service.count_for(retry, every, before=later()) == service.Counted(1, False)
 
 

@@ -32,7 +32,7 @@ ACTIVE_STATUSES = (RunStatus.PENDING, RunStatus.RUNNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunFilter:
+class RunSelection:
     """What is asked for, checked; a part that is None (or False) leaves it open."""
 
     routine_id: int | None = None
@@ -94,7 +94,7 @@ class RunFilter:
     @property
     def is_open(self) -> bool:
         """Whether it says nothing: then it means every run there is."""
-        return self == RunFilter()
+        return self == RunSelection()
 
     def page(self, *, limit: int, before: UUID | None = None, after: UUID | None = None) -> Page:
         """The next ids: newest first and made before `before`, or oldest first and made after `after`."""
