@@ -39,6 +39,7 @@ from routines_app.core.triggers import (
     next_slot,
     slots_between,
 )
+from routines_app.core.typed_moment import read_moment
 from routines_app.core.zones import clock_changes
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.moments import readable
@@ -74,6 +75,7 @@ from routines_app.verbs.doctor.doctor import Finding, doctor
 from routines_app.verbs.draft import drafted_trigger, stored_trigger
 from routines_app.verbs.edit_pools import create_pool, delete_pool, is_pool_used, update_pool
 from routines_app.verbs.ensure import ensure_routine
+from routines_app.verbs.error_groups import ErrorGroups, error_groups
 from routines_app.verbs.exports.export import export_routines
 from routines_app.verbs.exports.importing import import_routines, plan_import
 from routines_app.verbs.exports.plan_values import FieldChange, ImportPlan, PlannedEntry
@@ -92,6 +94,17 @@ from routines_app.verbs.hint import clear_hints, propose_factor, propose_interva
 from routines_app.verbs.lease_of import Lease, lease_of
 from routines_app.verbs.list_pools import list_pools, pool_counts
 from routines_app.verbs.list_runs import list_runs
+from routines_app.verbs.many_runs import (
+    Counted,
+    ManyRuns,
+    ManyVerb,
+    PassedOver,
+    Piece,
+    cancel_runs,
+    count_for,
+    piece_for,
+    retry_runs,
+)
 from routines_app.verbs.moving.comparing import Comparison, FireDifference
 from routines_app.verbs.moving.fired_twice import fired_twice
 from routines_app.verbs.moving.move import move_over, plan_move
@@ -120,7 +133,9 @@ from routines_app.verbs.rotations.tick import tick_rotation
 from routines_app.verbs.rotations.touch import touch, touch_members
 from routines_app.verbs.rotations.update import update_rotation
 from routines_app.verbs.rotations.values import Member, MembersAdded, Pick, RotationStatus, Seeded
+from routines_app.verbs.run_errors import ErrorGroup, error_line, error_start
 from routines_app.verbs.run_now import retry_run, run_now
+from routines_app.verbs.run_selection import RunSelection
 from routines_app.verbs.run_stalest import run_stalest
 from routines_app.verbs.second_opinion import Disagreement, disagreements, second_opinion
 from routines_app.verbs.shadow.report import ShadowedRoutine, ShadowReport, ShadowSlot, shadow_report
@@ -154,6 +169,9 @@ __all__ = [
 # Runs: asking for them, stopping them, and the run that a task's body is in.
 __all__ += ["CurrentRun", "abandon_run", "backfill", "cancel_run", "current_run"]
 __all__ += ["clear_overrides", "list_runs", "prune_runs", "retry_run", "run_now", "run_stalest"]
+# Many runs: which are meant, and acting on them.
+__all__ += ["Counted", "ErrorGroup", "ErrorGroups", "ManyRuns", "ManyVerb", "PassedOver", "Piece", "RunSelection"]
+__all__ += ["cancel_runs", "count_for", "error_groups", "piece_for", "retry_runs"]
 # Routines in code: bringing them into the ledger, and where people differ from it.
 __all__ += ["Act", "Found", "Step", "differences", "differing", "read_declarations", "sync_declared"]
 # Pools.
@@ -189,12 +207,23 @@ __all__ += ["Disagreement", "disagreements", "second_opinion"]
 # Forms: what a field accepts and how it is written.
 __all__ += ["DECLARED_FIELDS", "DEFAULT_TIME_OUT_SECONDS"]
 __all__ += ["clean_value", "default_timezone", "format_duration", "is_id", "is_storable", "typed_moment"]
+__all__ += ["read_moment"]
 __all__ += ["doubt_about", "doubt_about_seed", "parse_duration", "read_json", "registered_tasks"]
 # Requests: how much one may bring.
 __all__ += ["LONGEST_ADDRESS", "LONGEST_FORM", "LONGEST_QUESTION", "LONGEST_SEARCH", "LONGEST_WORDS"]
 __all__ += ["SEARCH_WORDS", "longest_json"]
 # Querysets: what those need to know who read the ledger themselves.
-__all__ += ["LARGE_FIELDS", "ledger_alias", "now", "oldest_run_id", "readable", "run_created_at", "runs_together"]
+__all__ += [
+    "LARGE_FIELDS",
+    "error_line",
+    "error_start",
+    "ledger_alias",
+    "now",
+    "oldest_run_id",
+    "readable",
+    "run_created_at",
+    "runs_together",
+]
 # Web requests: verbs that wait for nobody.
 __all__ += ["impatiently"]
 # Errors.

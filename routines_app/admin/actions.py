@@ -10,14 +10,14 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from routines_app import service
 from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.verb_acts import SECONDS, Undone
 from routines_app.admin.verb_buttons import VERBS, Verb
 from routines_app.admin.verb_forms import VerbForm
-from routines_app.admin.verb_pages import CHOSEN, NAMED, ask_for_many, in_words, refuse, what_it_is
+from routines_app.admin.verb_pages import CHOSEN, NAMED, ask_for_many, in_words, refuse, url_of_run, what_it_is
 from routines_app.core.errors import NotAllowed, RoutineError
 from routines_app.models import Routine
 
@@ -97,7 +97,8 @@ def _do_all(
         return ask_for_many(site, request, verb, form, routines)
     _tell(site, request, verb, done, refusals)
     if not left:
-        return None
+        where = url_of_run(request, done[0]) if len(routines) == 1 and done else ""
+        return HttpResponseRedirect(where) if where else None
     site.message_user(request, f"{len(left):,} routines are left: confirm to go on with them.", messages.WARNING)
     return ask_for_many(site, request, verb, form, left)
 

@@ -15,12 +15,9 @@ from django.http import HttpRequest
 from routines_app import service
 from routines_app.admin.hint_facts import under_a_hint
 from routines_app.admin.run_facts import overdue_runs
-from routines_app.core.words import Reason, RunStatus
-from routines_app.models import Routine, RoutineRun
-from routines_app.models.choices import choices_of
+from routines_app.models import Routine
 
 LATE = timedelta(minutes=1)
-REASON_DAYS = 3
 
 
 class HealthFilter(admin.SimpleListFilter):
@@ -65,20 +62,3 @@ class TagFilter(admin.SimpleListFilter):
         if connections[queryset.db].vendor == "postgresql":
             return queryset.filter(tags__contains=[tag])
         return queryset.alias(tag_text=Cast("tags", TextField())).filter(tag_text__contains=json.dumps(tag))
-
-
-class ReasonFilter(admin.SimpleListFilter):
-    """Why runs ended as they did. No index leads there, so only the runs of the last days are looked through."""
-
-    title = f"reason, last {REASON_DAYS} days"
-    parameter_name = "reason"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
-        return choices_of(Reason)
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[RoutineRun]) -> QuerySet[RoutineRun]:  # noqa: ARG002
-        if not self.value():
-            return queryset
-        recent = queryset.filter(pk__gte=service.oldest_run_id(service.now() - timedelta(days=REASON_DAYS)))
-        # A success needs no reason: without the successes, the index by status leads to the few that are left.
-        return recent.filter(reason=self.value(), status__in=[one for one in RunStatus if one != RunStatus.SUCCESS])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.apps import apps
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.template.response import TemplateResponse
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from routines_app.admin.runs import RunAdmin
 
 CHAIN_SHOWN = 50
+AGAIN_SHOWN = 20
 PICKED_SHOWN = 200
 RETRYABLE = frozenset({"FAILED", "CANCELLED", "SKIPPED"})
 
@@ -45,7 +46,7 @@ def run_page(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> Templa
         "title": f"Run of {run.routine.name}",
         "opts": admin.model._meta,
         "section": "runs",
-        "chain": _chain(run),
+        **_lineage(run),
         "source": source_in_words(run.source) if run.source else "",
         "arguments": _arguments(run),
         "celery_result": _celery_result(run),
@@ -194,6 +195,24 @@ def _progress(run: RoutineRun) -> tuple[float, float]:
 def _told(run: RoutineRun) -> dict[str, Any]:
     """What the body reported; plain SQL can put anything there."""
     return run.progress if isinstance(run.progress, dict) else {}
+
+
+def _lineage(run: RoutineRun) -> dict[str, Any]:
+    """Where it comes from and what came of it: attempts of its chain, and runs that somebody asked for again."""
+    chain = _chain(run)
+    attempts = {one.pk: one for one in chain}
+    again = _light().filter(retry_of=run.pk, chain__isnull=True)
+    return {
+        "chain": chain,
+        "attempt_before": attempts.get(run.retry_of_id) if run.retry_of_id else None,
+        "attempt_after": next((one for one in chain if one.retry_of_id == run.pk), None),
+        "again_of": _light().filter(pk=run.retry_of_id).first() if run.retry_of_id and run.chain is None else None,
+        "done_again": list(again.order_by("id")[:AGAIN_SHOWN]),
+    }
+
+
+def _light() -> QuerySet[RoutineRun]:
+    return RoutineRun.objects.defer(*service.LARGE_FIELDS, "progress")
 
 
 def _chain(run: RoutineRun) -> list[RoutineRun]:

@@ -6,24 +6,31 @@ import uuid
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 
 from routines_app import service
-from routines_app.admin import run_page
+from routines_app.admin import run_groups, run_many, run_page
 from routines_app.admin.bounds import bounded_urls
-from routines_app.admin.filters import ReasonFilter
 from routines_app.admin.markup import NOTHING, moment, pill
 from routines_app.admin.own_filters import OwnFiltersOnly
-from routines_app.admin.paging import CappedPaginator
+from routines_app.admin.permissions import may
 from routines_app.admin.phrases import seconds_in_words
+from routines_app.admin.run_actions import RUN_ACTIONS
+from routines_app.admin.run_changelist import RunChangeList
 from routines_app.admin.run_facts import lateness_of, length_of, run_url
+from routines_app.admin.run_listing import ROWS
+from routines_app.admin.run_many import read_ids
 from routines_app.models import RoutineRun
 
+LINE = 120  # characters of an error in the list
 SHOWN_WITH = ["routine__rotates", "pool", "rotation__routine"]
 
 
@@ -31,38 +38,45 @@ SHOWN_WITH = ["routine__rotates", "pool", "rotation__routine"]
 class RunAdmin(OwnFiltersOnly):
     """Runs are written by the machinery only; people look, cancel and ask for more."""
 
-    list_display = ["outcome", "routine_name", "slot", "fired_by", "attempt", "late", "took", "worker"]
+    list_display = ["outcome", "routine_name", "slot", "fired_by", "attempt", "late", "took", "worker", "error_line"]
     list_display_links = None
-    list_filter = ["status", "trigger", ReasonFilter]
-    search_fields = ["=routine__name", "=id"]
-    search_help_text = "A routine's name, or a run's id"
     list_select_related = ["routine"]
-    list_per_page = 50
+    list_per_page = ROWS
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
-    paginator = CappedPaginator
+    search_fields = ["id"]  # for the form above the list, which stands in the place of Django's search
     ordering = ["-id"]
     sortable_by = ()
-    actions = None
+    actions = RUN_ACTIONS
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RoutineRun]:
         runs = super().get_queryset(request).select_related("routine", "rotation__routine")
         return runs.defer(*service.LARGE_FIELDS, "progress")
 
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:  # noqa: ARG002
-        """By id or by exact name: a part of a name would read millions of rows."""
-        term = search_term.strip()
-        if not term:
-            return queryset, False
-        if not service.is_storable(term):
-            return queryset.none(), False
-        try:
-            return queryset.filter(pk=uuid.UUID(term)), False
-        except ValueError:
-            return queryset.filter(routine__name=term), False
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:  # noqa: ARG002
+        return RunChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        return super().changelist_view(request, {"section": "runs", **(extra_context or {})})
+        offered = {
+            "section": "runs",
+            "may_retry": self.has_run_permission(request),
+            "may_cancel": self.has_cancel_permission(request),
+        }
+        return super().changelist_view(request, offered | (extra_context or {}))
+
+    def response_action(self, request: HttpRequest, *about: Any, **options: Any) -> Any:
+        """Django hands whatever was chosen to the database, which takes ids only."""
+        try:
+            read_ids(",".join(request.POST.getlist(ACTION_CHECKBOX_NAME)))
+        except ValueError:
+            raise BadRequest("Runs are chosen by their ids.") from None
+        return super().response_action(request, *about, **options)
+
+    def has_run_permission(self, request: HttpRequest) -> bool:
+        return may(request, "run_routine")
+
+    def has_cancel_permission(self, request: HttpRequest) -> bool:
+        return may(request, "cancel_routinerun")
 
     def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002
         return False
@@ -76,6 +90,8 @@ class RunAdmin(OwnFiltersOnly):
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         own = [
+            path("errors/", wrap(self.groups_view), name="routines_run_groups"),
+            path("many/<slug:verb>/", wrap(self.many_view), name="routines_run_many"),
             path("<uuid:run_id>/change/", wrap(self.page_view), name="routines_routinerun_change"),
             path("<uuid:run_id>/live/", wrap(self.live_view), name="routines_routinerun_live"),
             path("<uuid:run_id>/cancel/", wrap(self.cancel_view), name="routines_routinerun_cancel"),
@@ -83,6 +99,12 @@ class RunAdmin(OwnFiltersOnly):
             path("<uuid:run_id>/retry/", wrap(self.retry_view), name="routines_routinerun_retry"),
         ]
         return bounded_urls(own + super().get_urls())
+
+    def groups_view(self, request: HttpRequest) -> HttpResponse:
+        return run_groups.groups_page(self, request)
+
+    def many_view(self, request: HttpRequest, verb: str) -> HttpResponse:
+        return run_many.many_page(self, request, verb)
 
     def page_view(self, request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
         return run_page.run_page(self, request, run_id)
@@ -119,9 +141,10 @@ class RunAdmin(OwnFiltersOnly):
         return format_html('<a href="{}">{}</a>', page, run.routine.name)
 
     @admin.display(description="slot")
-    def slot(self, run: RoutineRun) -> SafeString:
+    def slot(self, run: Any) -> SafeString:
         many = format_html(' <span class="rt-chip">{} slots</span>', run.occurrences) if run.occurrences > 1 else ""
-        return format_html("{}{}", moment(run.scheduled_for), many)
+        asked = format_html(' <span class="rt-chip rt-asked">{}</span>', "this slot") if run.is_asked_slot else ""
+        return format_html("{}{}{}", moment(run.scheduled_for), many, asked)
 
     @admin.display(description="trigger")
     def fired_by(self, run: RoutineRun) -> SafeString | str:
@@ -142,3 +165,9 @@ class RunAdmin(OwnFiltersOnly):
     def took(self, run: RoutineRun) -> SafeString | str:
         length = length_of(run, service.now())
         return NOTHING if length is None else seconds_in_words(length)
+
+    @admin.display(description="error")
+    def error_line(self, run: Any) -> SafeString | str:
+        """What the run's page shows in full, masked as there."""
+        line = service.error_line(run.error_start)
+        return format_html('<span class="rt-error-line">{}</span>', Truncator(line).chars(LINE)) if line else NOTHING

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 from django.utils import timezone
 
@@ -22,10 +22,18 @@ SECONDS = 1.0  # that one request spends on what may be very much; the person is
 Wants = Mapping[str, Any]
 
 
-class Undone(str):
-    """Nothing was done, and why: it is told, and not counted."""
+class Said(str):
+    """What was done, and the run that it led to: its page is where to go."""
 
-    __slots__ = ()
+    run: RoutineRun | None = None
+
+    def about(self, run: RoutineRun) -> Self:
+        self.run = run
+        return self
+
+
+class Undone(Said):
+    """Nothing was done, and why: it is told, and not counted."""
 
 
 class OutOfTime(Exception):
@@ -61,10 +69,14 @@ def ticked_in_words(run: RoutineRun) -> str:
 
 def run(routine: Routine, wants: Wants, actor: str) -> str:
     run = asked_run(routine, wants, actor)
+    if run.status == "SKIPPED" and run.reason not in TICKED:
+        return Undone(f"Skipped the run of {routine.name}: it is already active ({run.reason})").about(run)
+    return Said(_asked_in_words(routine, run)).about(run)
+
+
+def _asked_in_words(routine: Routine, run: RoutineRun) -> str:
     if run.reason in TICKED or run.reason == Reason.PICKED:  # it is a rotation's own
         return f"Ticked {routine.name}: {ticked_in_words(run)}"
-    if run.status == "SKIPPED":
-        return Undone(f"Skipped the run of {routine.name}: it is already active ({run.reason})")
     if run.status == "PENDING" and run.reason == Reason.OVERLAP:
         return f"Asked for a run of {routine.name}, which waits for its turn: it is already active"
     return f"Asked for a run of {routine.name}"

@@ -26,15 +26,16 @@ def asked_run(routine: Routine, wants: Mapping[str, Any], actor: str) -> Routine
     """Ask for the run. A part of the arguments that was left empty is the routine's own."""
     asked: dict[str, Any] = {"idempotency_key": wants.get("idempotency_key"), "requested_by": actor}
     given = {part: wants[part] for part in PARTS if part in wants}
+    again = run_like(routine, wants.get("like"))
     if not given:
-        return service.run_now(routine, **asked)
-    like = run_like(routine, wants.get("like")) if len(given) == len(PARTS) else None
+        return service.run_now(routine, **asked, like=again)
+    like = again if len(given) == len(PARTS) else None
     elsewhere = _other_changes(routine, like, wants.get("read_version"))
     found = changed_arguments(given, arguments_like(routine, like), elsewhere)
     if found is not None:
-        return service.run_now(routine, **found, **asked)
+        return service.run_now(routine, **found, **asked, like=again)
     # What is stored is read by the service, behind its lock: nobody can put another task in between.
-    return service.run_now(routine, **asked) if like is None else service.retry_run(like, **asked)
+    return service.run_now(routine, **asked, like=again) if like is None else service.retry_run(like, **asked)
 
 
 def _other_changes(routine: Routine, like: RoutineRun | None, read_version: int | None) -> list[str]:

@@ -16,7 +16,8 @@ from django.urls import reverse
 from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.permissions import may
 from routines_app.admin.released_slots import Release, releases_of
-from routines_app.admin.verb_acts import Undone
+from routines_app.admin.run_facts import run_url
+from routines_app.admin.verb_acts import Said, Undone
 from routines_app.admin.verb_arguments import arguments_like, run_like
 from routines_app.admin.verb_buttons import VERBS, Verb, rotates
 from routines_app.core.errors import RoutineError
@@ -41,8 +42,9 @@ def verb_page(admin: RoutineAdmin, request: HttpRequest, object_id: int, slug: s
     form = verb.form(request.POST if request.method == "POST" else None, initial=_initial(request, verb, routine))
     if not may(request, VIEW_RUNS):
         form.fields.pop("like", None)  # whoever posts it all the same would get that run's hidden arguments
-    if request.method == "POST" and form.is_valid() and acted(admin, request, verb, routine, form):
-        return HttpResponseRedirect(_where_to(verb, object_id))
+    done = acted(admin, request, verb, routine, form) if request.method == "POST" and form.is_valid() else None
+    if done is not None:
+        return HttpResponseRedirect(url_of_run(request, done) or _where_to(verb, object_id))
     return _asked(admin, request, verb, form, [routine])
 
 
@@ -81,20 +83,26 @@ def allowed_verb(request: HttpRequest, slug: str) -> Verb:
     return verb
 
 
-def acted(admin: RoutineAdmin, request: HttpRequest, verb: Verb, routine: Routine, form: Any) -> bool:
-    """Do it, tell the person and the history; or put the refusal at its field."""
+def acted(admin: RoutineAdmin, request: HttpRequest, verb: Verb, routine: Routine, form: Any) -> str | None:
+    """Do it, tell the person and the history; or put the refusal at its field, and then it is None."""
     logged = Routine(pk=routine.pk, name=routine.name)  # deletion takes the id away from the instance
     try:
         done = verb.act(routine, form.wants, actor_of(request))
     except RoutineError as refused:
         refuse(form, refused)
-        return False
+        return None
     if isinstance(done, Undone):
         admin.message_user(request, f"{done}.", messages.WARNING)
-        return True
+        return done
     note(request, logged, done, form.wants.get("reason", ""))
     admin.message_user(request, f"{done}.", messages.SUCCESS)
-    return True
+    return done
+
+
+def url_of_run(request: HttpRequest, done: str) -> str:
+    """The page of the run that was asked for, for someone who may look at it; empty: there is none."""
+    run = done.run if isinstance(done, Said) else None
+    return run_url(run) if run is not None and may(request, VIEW_RUNS) else ""
 
 
 def refuse(form: BaseForm, refused: RoutineError) -> None:

@@ -99,6 +99,10 @@ class RunTrigger(StrEnum):
     """A tick picked its routine."""
 
 
+# What few runs have, and people look for: an index leads there.
+RARE_TRIGGERS = frozenset({RunTrigger.MANUAL, RunTrigger.CATCH_UP, RunTrigger.HINT, RunTrigger.BACKFILL})
+
+
 class MemberStatus(StrEnum):
     """Where a member of a rotation is in its cycle."""
 

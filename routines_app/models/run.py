@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from routines_app.core.keys import RANDOM_BITS, epoch_ms, uuid7_int
 from routines_app.core.transitions import ACTIVE, TERMINAL
-from routines_app.core.words import Reason, RunStatus, RunTrigger, Source
+from routines_app.core.words import RARE_TRIGGERS, Reason, RunStatus, RunTrigger, Source
 from routines_app.models import ledger_time
 from routines_app.models.choices import choices_of, is_word, word_field
 from routines_app.models.json_field import JSONField
@@ -22,6 +22,7 @@ from routines_app.models.routine import Routine
 
 _ACTIVE = [status.value for status in RunStatus if status in ACTIVE]
 _ENDED = [status.value for status in RunStatus if status in TERMINAL]
+_RARE = [trigger.value for trigger in RunTrigger if trigger in RARE_TRIGGERS]
 
 
 # Ids are no secrets, and asking the system for each would be felt in a burst.
@@ -74,6 +75,7 @@ class RoutineRun(models.Model):
     own_retries = models.PositiveIntegerField(
         default=0, db_default=0, help_text="Retries before this attempt that the task asked for itself."
     )
+    # In a chain the attempt before; of a chain's first run the one that somebody has asked to do again.
     retry_of = models.ForeignKey(
         "self", null=True, on_delete=models.DO_NOTHING, related_name="retries", db_index=False, db_constraint=False
     )
@@ -135,6 +137,12 @@ class RoutineRun(models.Model):
             models.Index(fields=["rotation", "id"], name="run_by_rotation", condition=Q(rotation__isnull=False)),
             models.Index(fields=["tick"], name="run_by_tick", condition=Q(tick__isnull=False)),
             models.Index(fields=["chain"], name="run_by_chain", condition=Q(chain__isnull=False)),
+            models.Index(
+                fields=["retry_of"],
+                name="run_done_again",
+                condition=Q(retry_of__isnull=False, chain__isnull=True),
+            ),
+            models.Index(fields=["trigger", "id"], name="run_by_rare_trigger", condition=Q(trigger__in=_RARE)),
         ]
         constraints = [
             models.UniqueConstraint(fields=["idempotency_key"], name="one_run_per_slot_and_attempt"),

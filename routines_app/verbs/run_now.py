@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from celery.app import app_or_default
 from django.db.models import Q
@@ -66,6 +67,7 @@ def run_now(
     kwargs: dict[str, Any] | None = None,
     idempotency_key: str | None = None,
     requested_by: object = None,
+    like: RunRef | None = None,
 ) -> RoutineRun:
     """Run a routine once, now. Arguments that are not given are the routine's own. Refused where no broker is known.
 
@@ -75,25 +77,27 @@ def run_now(
 
     A rotation's member runs its next phase; arguments that are given replace that phase's. One that is in flight gives
     a SKIPPED run. A rotation's own routine ticks, also while it idles, and takes no arguments.
+
+    `like` is the run of this routine that is done again, perhaps with other arguments: the new one refers to it.
     """
     request = checked_request(args, kwargs, idempotency_key, requested_by)
+    before = None if like is None else find_run(like, field="like")
     with editing(routine) as edit:
-        return ask(edit.routine, request, edit.now)
+        if before is not None and before.routine_id != edit.routine.pk:
+            raise NotAllowed("like", str(before.pk), f"give a run of {edit.routine.name}")
+        return ask(edit.routine, replace(request, again=None if before is None else before.pk), edit.now)
 
 
 def retry_run(run: RunRef, *, idempotency_key: str | None = None, requested_by: object = None) -> RoutineRun:
-    """Run again, by hand and at once, what a run was given.
+    """Run again, by hand and at once, what a run was given; the new run, with a chain of its own, refers to it.
 
     Refused where a secret of it would get into other hands: the routine has another task or queue by now. Refused too
     where it is not the next phase of its rotation's member.
     """
     found = find_run(run)
-    request = checked_request(found.args, found.kwargs, idempotency_key, requested_by)
+    request = again_request(found, idempotency_key, requested_by)
     with editing(found.routine_id) as edit:
-        work = work_of(edit.routine)
-        _refuse_another_phase(found, work)
-        _refuse_elsewhere(found, edit.routine, work)
-        return ask(edit.routine, request, edit.now)
+        return ask_again(found, edit.routine, request, edit.now)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,6 +110,8 @@ class Request:
     keyed: bool
     """Whether the token is the caller's own: then it alone says what is a repetition."""
     requested_by: str
+    again: UUID | None = None
+    """The run that is done again."""
 
     def key_for(self, routine: Routine) -> str:
         return (manual_key if self.keyed else unkeyed_key)(routine.pk, self.token, 1)
@@ -136,6 +142,20 @@ def checked_request(args: Any, kwargs: Any, idempotency_key: str | None, request
         token=secrets.token_hex(8) if idempotency_key is None else KEY("idempotency_key", idempotency_key),
         requested_by=ACTOR("requested_by", "" if requested_by is None else str(requested_by)),
     )
+
+
+def again_request(run: RoutineRun, idempotency_key: str | None, requested_by: object) -> Request:
+    """The request for what the run was given."""
+    request = checked_request(run.args, run.kwargs, idempotency_key, requested_by)
+    return replace(request, again=run.pk)
+
+
+def ask_again(run: RoutineRun, routine: Routine, request: Request, now: datetime) -> RoutineRun:
+    """The run that does this one again. Inside `editing`: the routine's state is locked."""
+    work = work_of(routine)
+    _refuse_another_phase(run, work)
+    _refuse_elsewhere(run, routine, work)
+    return ask(routine, request, now)
 
 
 def _refuse_another_phase(run: RoutineRun, work: Work) -> None:
@@ -236,6 +256,7 @@ def _new_run(routine: Routine, request: Request, work: Work, pool_id: int | None
         idempotency_key=request.key_for(routine),
         requested_by=request.requested_by,
         requested_at=now,
+        retry_of_id=request.again,
     )
     run.task = work.task
     if work.turn is not None:

@@ -8,6 +8,7 @@ from django.urls import reverse
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from routines_app.admin.run_question import OLDER_NAMES, OWN
 from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine
@@ -19,7 +20,7 @@ OF_ALL = ["q", "o", "p", "all", "_facets", "_popup"]
 OF_ROUTINES = ["status", "trigger_kind", "concurrency_policy", "priority"]
 FILTERS = {
     "routine": ["health", "tag", *(f"{field}__{way}" for field in OF_ROUTINES for way in ("exact", "isnull"))],
-    "routinerun": ["reason", "status__exact", "status__isnull", "trigger__exact", "trigger__isnull"],
+    "routinerun": [*OWN, *OLDER_NAMES],
     "pool": [],
 }
 SEARCHED = ["term", "page", "app_label", "model_name", "field_name"]
@@ -69,6 +70,15 @@ def test_pages_and_fragments(client: Client, values: Pairs) -> None:
     for address in (overview_url(run.routine), run_url(run), run_url(run, "live")):
         asked(client, address, values)
     asked(client, reverse("admin:routines_fleet_live"), values)
+
+
+@fuzzed(20)
+@given(values=pairs([*OWN, *OLDER_NAMES]))
+@example(values=[("error", b"a\x00b"), ("q", b"\x00")])
+def test_pages_of_many_runs(client: Client, values: Pairs) -> None:
+    """They read what the list reads."""
+    for address in ("run_groups", "run_many"):
+        asked(client, reverse(f"admin:routines_{address}", args=["retry"] if address == "run_many" else []), values)
 
 
 @fuzzed(30)

@@ -77,6 +77,22 @@ def test_the_verbs_of_a_run_are_walled(viewer: Client, page: str) -> None:
     assert viewer.post(run_url(run, page)).status_code == 403
 
 
+@pytest.mark.parametrize(("verb", "permission"), [("retry", "run_routine"), ("cancel", "cancel_routinerun")])
+def test_acting_on_many_runs_is_walled(login: Login, verb: str, permission: str) -> None:
+    """As acting on one is; and nobody acts on what they may not see."""
+    address = reverse("admin:routines_run_many", args=[verb])
+    allowed = login("view_routinerun", permission, name="both")
+    assert allowed.get(address).status_code == 200
+    for number, has in enumerate((["view_routinerun"], [permission])):
+        client = login(*has, name=f"one-{number}")
+        assert {client.get(address).status_code, client.post(address).status_code} == {403}
+    run = make_run(make_routine(), at=clock.now(), status="FAILED", completed_at=clock.now())
+    chosen = {"action": f"{verb}_runs", "_selected_action": [run.pk], "index": 0}
+    listed = reverse("admin:routines_routinerun_changelist")
+    assert "batch" in allowed.post(listed, chosen).context
+    assert login("view_routinerun", name="looks").post(listed, chosen).context["action_form"] is None
+
+
 def test_who_may_not_view_sees_nothing(login: Login) -> None:
     """Staff without a permission gets no page."""
     routine = make_routine()
@@ -86,6 +102,7 @@ def test_who_may_not_view_sees_nothing(login: Login) -> None:
         overview_url(routine),
         reverse("admin:routines_fleet"),
         reverse("admin:routines_plan"),
+        reverse("admin:routines_run_groups"),
         run_url(ended(routine, clock.now())),
     ]
     assert {client.get(address).status_code for address in addresses} == {403}

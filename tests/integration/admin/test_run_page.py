@@ -12,7 +12,7 @@ from routines_app import service
 from routines_app.models import RoutineRun, RunLog
 from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine, make_run
-from tests.integration.admin.pages import last_entry, run_url, text_of, told
+from tests.integration.admin.pages import last_entry, press, run_url, text_of, told
 from tests.integration.admin.test_form import typed
 from tests.integration.conftest import Login
 
@@ -140,3 +140,30 @@ def test_a_body_that_outlived_its_run_is_told(operator: Client) -> None:
         run.body_ended_at = run.completed_at + timedelta(seconds=seconds)
         run.save()
         assert ("the body went on until" in text_of(operator, run_url(run))) is shown
+
+
+def test_attempts_lead_to_each_other(operator: Client) -> None:
+    """From a retry to what it retries, and back."""
+    routine, now = make_routine(), clock.now()
+    first = ended(routine, now - timedelta(minutes=2), status="FAILED")
+    second = ended(routine, now, attempt=2, chain=first.pk, retry_of=first, trigger="retry")
+    before, after = (operator.get(run_url(run)).context for run in (first, second))
+    assert (before["attempt_before"], before["attempt_after"]) == (None, second)
+    assert (after["attempt_before"], after["attempt_after"]) == (first, None)
+
+
+def test_a_run_that_is_asked_for_again_leads_to_what_it_repeats_and_back(operator: Client) -> None:
+    """By the button, and by the form with its arguments, also when these were changed there."""
+    first = ended(make_routine(), clock.now(), status="FAILED", args=["march"], kwargs={})
+    operator.post(run_url(first, "retry"))
+    form = reverse("admin:routines_routine_verb", args=[first.routine_id, "run"]) + f"?like={first.pk}"
+    for word in ("march", "april"):
+        press(operator, form, args=f'["{word}"]', kwargs="{}")
+    again = list(RoutineRun.objects.exclude(pk=first.pk).order_by("id"))
+    assert [run.args for run in again] == [["march"], ["march"], ["april"]]
+    assert operator.get(run_url(first)).context["done_again"] == again
+    for run in again:
+        assert operator.get(run_url(run)).context["again_of"] == first
+        assert run_url(first) in text_of(operator, run_url(run))
+    RoutineRun.objects.filter(pk=first.pk).delete()
+    assert operator.get(run_url(again[0])).context["again_of"] is None

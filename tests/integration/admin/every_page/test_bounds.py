@@ -102,6 +102,8 @@ def admin_pages(client: Client, routine: Routine) -> Pages:
             found[f"routines_{model}_{page}"] = lambda address=address, given=given: client.get(
                 reverse(address, args=given)
             )
+    listed = reverse("admin:routines_routinerun_changelist")
+    found["routines_routinerun_changelist"] = lambda: client.get(listed, runs_asked(routine) | {"slot": "1h ago"})
     for page in ("live", "cancel", "abandon", "retry"):
         address = reverse(f"admin:routines_routinerun_{page}", args=[run.pk])
         found[f"routines_routinerun_{page}"] = lambda address=address: client.get(address)
@@ -115,12 +117,22 @@ def admin_pages(client: Client, routine: Routine) -> Pages:
             "routines_routine_preview": lambda: client.post(
                 reverse("admin:routines_routine_preview"), schedule(routine)
             ),
+            "routines_run_groups": lambda: client.get(reverse("admin:routines_run_groups"), runs_asked(routine)),
+            "routines_run_many": lambda: client.get(
+                reverse("admin:routines_run_many", args=["retry"]), runs_asked(routine)
+            ),
             "routines_fleet": lambda: client.get(reverse("admin:routines_fleet")),
             "routines_fleet_live": lambda: client.get(reverse("admin:routines_fleet_live"), {"pool": "broad"}),
             "routines_fleet_verb": lambda: client.get(reverse("admin:routines_fleet_verb", args=["clear-overrides"])),
             "routines_plan": lambda: client.get(reverse("admin:routines_plan"), what_if(routine)),
         }
     )
+
+
+def runs_asked(routine: Routine) -> dict[str, str]:
+    """Each filter at once."""
+    words = {"pool": "broad", "queue": "slow", "worker": "w", "task": "t", "reason": "timeout", "status": "FAILED"}
+    return words | {"q": routine.name, "final": "1", "from": "2h ago", "until": "now", "error": "ValueError: #"}
 
 
 def what_if(routine: Routine) -> dict[str, str]:
