@@ -115,6 +115,7 @@ def admin_pages(client: Client, routine: Routine) -> Pages:
             "routines_routine_preview": lambda: client.post(
                 reverse("admin:routines_routine_preview"), schedule(routine)
             ),
+            "routines_health": lambda: client.get(reverse("admin:routines_health")),
             "routines_fleet": lambda: client.get(reverse("admin:routines_fleet")),
             "routines_fleet_live": lambda: client.get(reverse("admin:routines_fleet_live"), {"pool": "broad"}),
             "routines_fleet_verb": lambda: client.get(reverse("admin:routines_fleet_verb", args=["clear-overrides"])),
