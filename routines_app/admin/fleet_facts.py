@@ -24,6 +24,7 @@ from routines_app.models import Node, Routine, RoutineRun, RoutineState, RunLog,
 ROWS = 20
 SAMPLE = 5_000  # rows that are looked at for the lateness of the last hour; the newest ones
 MINUTES = 60
+STILL_SECONDS = 60.0  # what waits for a moment is everyday
 OVERDUE_READ = 1_000  # routines that are due and not claimed, the first ones
 LATENESS_FIELDS = ("pk", "status", "reason", "started_at", "scheduled_for", "eligible_at", "trigger", "attempt")
 
@@ -90,6 +91,11 @@ class Lateness:
     high: float
     columns: list[Column]
     """One for each minute, the oldest first."""
+
+    @property
+    def stands_still(self) -> bool:
+        """Something has been due for so long that the usual lateness says nothing."""
+        return self.unstarted_most > STILL_SECONDS
 
     @property
     def is_cut(self) -> bool:

@@ -11,8 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from routines_app.admin import fleet_facts
+from routines_app.models import Node, RoutineState
 from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine, make_run
+from tests.integration.admin.pages import text_of
 
 
 def test_lateness_covers_only_the_minutes_that_were_looked_at(
@@ -53,3 +55,30 @@ def test_lateness_is_read_from_a_bounded_number_of_rows(monkeypatch: pytest.Monk
         found = fleet_facts.lateness(now)
     assert (found.count, len(found.columns), found.window) == (0, 12, "last 12 minutes")
     assert '"started_at" >=' not in captured[0]["sql"]
+
+
+def test_lateness_counts_what_is_due_and_has_not_started(operator: Client) -> None:
+    """Runs that wait for a worker, and routines that no beat has claimed; not what people hold back."""
+    routine, now = make_routine(), clock.now()
+    ended(routine, now - timedelta(minutes=20), late=0.09)
+    assert not fleet_facts.lateness(now).unstarted
+    make_run(routine, at=now - timedelta(minutes=12), status="PENDING", dispatched_at=now)
+    make_run(routine, at=now - timedelta(minutes=40), status="PENDING", reason="paused")
+    RoutineState.objects.update(next_run_at=now - timedelta(minutes=10))
+    found = fleet_facts.lateness(now)
+    assert (found.unstarted, found.count, round(found.unstarted_most), found.middle) == (2, 3, 720, 600.0)
+    page = text_of(operator, reverse("admin:routines_fleet"))
+    assert "2 of 3 due and not started" in page
+    assert "All is well" not in page
+
+
+def test_a_node_is_doubtful_after_two_missed_reports_and_gone_after_three(operator: Client) -> None:
+    """However long it is silent: only a beat takes it away."""
+    now = clock.now()
+    for number, seconds in enumerate((10, 130, 86_400)):
+        facts = {"role": "worker", "host": "a", "pid": number, "started_at": now - timedelta(days=2)}
+        Node.objects.create(name=f"worker@a:{number}", seen_at=now - timedelta(seconds=seconds), **facts)
+    assert [one["presence"] for one in fleet_facts.nodes(now)] == ["here", "doubtful", "gone"]
+    page = text_of(operator, reverse("admin:routines_fleet"))
+    assert ">doubtful</span>" in page
+    assert ">gone</span>" in page

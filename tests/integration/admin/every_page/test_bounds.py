@@ -117,6 +117,7 @@ def admin_pages(client: Client, routine: Routine) -> Pages:
             "routines_routine_preview": lambda: client.post(
                 reverse("admin:routines_routine_preview"), schedule(routine)
             ),
+            "routines_health": lambda: client.get(reverse("admin:routines_health")),
             "routines_run_groups": lambda: client.get(reverse("admin:routines_run_groups"), runs_asked(routine)),
             "routines_run_many": lambda: client.get(
                 reverse("admin:routines_run_many", args=["retry"]), runs_asked(routine)
