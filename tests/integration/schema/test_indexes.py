@@ -17,6 +17,7 @@ from routines_app.models import RotationMember, RoutineRun, RoutineState
         (RoutineRun._meta.db_table, "run_active"),
         (RoutineRun._meta.db_table, "run_pooled"),
         (RoutineRun._meta.db_table, "run_by_chain"),
+        (RoutineRun._meta.db_table, "run_done_again"),
         (RoutineState._meta.db_table, "state_catching_up"),
     ],
 )
