@@ -132,10 +132,10 @@ class RunSelection:
             return {"routine_id": self.routine_id}
         if self.final or self.error is not None:
             return {"status": RunStatus.FAILED}
-        if self.active:
-            return {"status__in": ACTIVE_STATUSES}
         if self.status is not None:
             return {"status": self.status}
+        if self.active:
+            return {"status__in": ACTIVE_STATUSES}
         if self.trigger in RARE_TRIGGERS and connections[ledger_alias()].vendor == "postgresql":
             return {"trigger": self.trigger}  # the others do not see that this index is for it, or have none
         return {}

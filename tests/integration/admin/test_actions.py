@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -17,7 +18,8 @@ from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChang
 from routines_app.protocol.ledger import clock
 from tests.browser.rotation_scene import make_member, make_rotation
 from tests.browser.scenes import make_routine
-from tests.integration.admin.pages import act, last_entry, list_url, overview_url, told, verb_url
+from tests.integration.admin.pages import act, last_entry, list_url, overview_url, run_url, told, verb_url
+from tests.integration.conftest import Login
 
 
 def test_run_now_from_the_list_asks_for_a_run_of_each(operator: Client) -> None:
@@ -28,6 +30,22 @@ def test_run_now_from_the_list_asks_for_a_run_of_each(operator: Client) -> None:
     assert [(run.trigger, run.requested_by) for run in RoutineRun.objects.all()] == [("manual", "root")] * 2
     assert last_entry().user.get_username() == "root"
     assert last_entry().change_message == "Asked for a run of b. Why: the report was late"
+
+
+def test_run_now_leads_to_its_run(operator: Client, login: Login) -> None:
+    """From the routine's page and from the list, also when it was skipped; for those who may look at runs."""
+    routine = make_routine(concurrency_policy="FORBID")
+    for _ in range(2):
+        response = operator.post(verb_url(routine, "run"), {"idempotency_key": uuid4().hex}, follow=True)
+        assert response.redirect_chain[-1][0] == run_url(RoutineRun.objects.latest("id"))
+    assert RoutineRun.objects.latest("id").status == "SKIPPED"
+    other = make_routine("other")
+    response = act(operator, "run", other)
+    assert response.redirect_chain[-1][0] == run_url(RoutineRun.objects.get(routine=other))
+    assert told(response) == ["Asked for a run of other."]
+    without = login("view_routine", "run_routine")
+    response = without.post(verb_url(other, "run"), {}, follow=True)
+    assert response.redirect_chain[-1][0] == overview_url(other)
 
 
 def test_pausing_from_the_list_asks_for_reason_and_end_first(operator: Client) -> None:

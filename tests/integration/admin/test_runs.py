@@ -13,6 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from routines_app import service
 from routines_app.admin import run_listing
 from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.ledger import clock
@@ -183,10 +184,13 @@ def test_the_first_line_of_an_error_is_in_the_list_masked(operator: Client, fail
     """The rest of it is not read, and a secret that is cut in the middle stays one."""
     routine, now = make_routine(), clock.now()
     failed(routine, now, error="ConnectionError: api_key=k-hidden-1\nsecond line")
-    failed(routine, now, error="Refused: " + "x" * 370 + " postgres://app:k-hidden-2" + "y" * 500)
+    cut = failed(routine, now, error="x" * 379 + " postgres://app:k-hidden-2" + "y" * 500)
     with CaptureQueriesContext(connection) as captured:
         page = operator.get(reverse(LIST)).content.decode()
     assert "ConnectionError: api_key=••••••" in page
     assert not [text for text in ("k-hidden", "second line") if text in page]
-    read = [re.sub(r"LEFT\([^)]*\)", "", query["sql"]) for query in captured]
+    start = RoutineRun.objects.values_list(service.error_start(), flat=True).get(pk=cut.pk)
+    assert "k-hi" in start
+    assert "k-hi" not in service.error_line(start)
+    read = [re.sub(r"(LEFT|SUBSTR)\([^)]*\)", "", query["sql"]) for query in captured]
     assert not [sql for sql in read if re.search(r"SELECT.*.error.[, ].*FROM", sql)]

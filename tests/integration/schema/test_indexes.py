@@ -19,6 +19,7 @@ pytestmark = pytest.mark.each_database
         (RoutineRun._meta.db_table, "run_active"),
         (RoutineRun._meta.db_table, "run_pooled"),
         (RoutineRun._meta.db_table, "run_by_chain"),
+        (RoutineRun._meta.db_table, "run_done_again"),
         (RoutineState._meta.db_table, "state_catching_up"),
     ],
 )
