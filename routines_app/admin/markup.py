@@ -10,7 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from routines_app import service
-from routines_app.admin.phrases import ago_or_in, clock_time
+from routines_app.admin.phrases import ago_or_in, clock_time, short_time
 
 NOTHING = format_html('<span class="rt-quiet">{}</span>', "—")
 
@@ -23,12 +23,26 @@ def pill(status: str, *, title: str = "") -> SafeString:
 
 
 def moment(at: datetime | None) -> SafeString:
-    """A time as people say it, with the exact time on hover; a script keeps it fresh."""
-    if at is None:
-        return NOTHING
-    exact = clock_time(at, timezone.get_current_timezone())
-    said = ago_or_in(at, service.now())
-    return format_html('<time class="rt-time" datetime="{}" title="{}">{}</time>', at.isoformat(), exact, said)
+    """A time as people say it (a script keeps that fresh) and as the clock of the page's zone shows it."""
+    return _time(at) if at else NOTHING
+
+
+def exact_moment(at: datetime | None) -> SafeString:
+    """The same to the millisecond, for times that are compared with each other."""
+    return _time(at, exactly=True) if at else NOTHING
+
+
+def _time(at: datetime, *, exactly: bool = False) -> SafeString:
+    """Whoever listens gets the whole time with its zone in place of the short one."""
+    now, zone = service.now(), timezone.get_current_timezone()
+    return format_html(
+        '<time class="rt-time" datetime="{0}" title="{1}"><span class="rt-ago">{2}</span>'
+        '<span class="rt-at" aria-hidden="true"> · {3}</span><span class="visually-hidden">, {1}</span></time>',
+        at.isoformat(),
+        clock_time(at, zone),
+        ago_or_in(at, now),
+        short_time(at, now, zone, exactly=exactly),
+    )
 
 
 def chips(words: Iterable[str]) -> SafeString:

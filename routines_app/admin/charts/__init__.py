@@ -16,7 +16,9 @@ from routines_app.admin.charts.shares import Share, shares
 from routines_app.admin.charts.sparkline import Bar, sparkline
 from routines_app.admin.charts.tick_strip import Tick, tick_strip
 from routines_app.admin.charts.timeline import TimelineSpan, timeline
+from routines_app.admin.charts.waterfall import Stage, waterfall
 
 __all__ = ["Bar", "Change", "Column", "PhaseStep", "Point", "Sample", "Share", "Step", "Tick", "TimelineSpan"]
 __all__ += ["column_chart", "lines", "meter", "pace", "phase_strip", "scatter", "shares", "sparkline", "tick_strip"]
 __all__ += ["timeline"]
+__all__ += ["Stage", "waterfall"]

@@ -7,6 +7,7 @@
   const toggle = document.querySelector("[data-live-toggle]");
   const note = document.querySelector("[data-live-note]");
   const period = Number(region.dataset.liveSeconds || 5) * 1000;
+  const zone = (document.querySelector("[data-page-zone]") || { dataset: {} }).dataset.pageZone || "";  // of the whole page
   let paused = false;
 
   function tell(words) {
@@ -21,7 +22,7 @@
 
   async function update() {
     if (paused || document.hidden || busy()) { return; }
-    const response = await fetch(region.dataset.liveUrl, { headers: { "X-Requested-With": "fetch" }, credentials: "same-origin" });
+    const response = await fetch(region.dataset.liveUrl, { headers: { "X-Requested-With": "fetch", "X-Routines-Zone": zone }, credentials: "same-origin" });
     if (!response.ok || response.redirected) { throw new Error("status " + response.status); }
     const status = response.headers.get("X-Routines-Status");
     if (status && status !== region.dataset.liveStatus) { window.location.reload(); return; }
