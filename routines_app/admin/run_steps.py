@@ -69,12 +69,12 @@ class Steps:
 def steps_of(run: RoutineRun, now: datetime) -> Steps:
     waits = list(_waits(run, now))
     bars = waterfall([Stage(start=wait.start, end=wait.end, kind=wait.kind) for wait in waits])
-    return Steps(created_at=_created_at(run), rows=list(zip(waits, bars, strict=True)))
+    return Steps(created_at=_created_at(run, now), rows=list(zip(waits, bars, strict=True)))
 
 
 def _waits(run: RoutineRun, now: datetime) -> Iterator[Wait]:
     """From each known step to the next one; what has not ended lasts until now."""
-    known = [(step, at) for step, at in _stamps(run) if at is not None]
+    known = [(step, at) for step, at in _stamps(run, now) if at is not None]
     if run.is_active:
         known = [(step, at) for step, at in known if at <= now] + [(_coming(run, now), now)]
     before, since = known[0] if known else ("", now)
@@ -86,13 +86,13 @@ def _waits(run: RoutineRun, now: datetime) -> Iterator[Wait]:
         before, since = step, max(at, since)
 
 
-def _stamps(run: RoutineRun) -> list[tuple[str, datetime | None]]:
+def _stamps(run: RoutineRun, now: datetime) -> list[tuple[str, datetime | None]]:
     """In the order in which they come. Only a first attempt on schedule has waited since its slot."""
     on_schedule = run.trigger in PLANNED and run.attempt == 1
     sent_first = run.dispatched_at is None or run.started_at is None or run.dispatched_at <= run.started_at
     return [
         (SLOT, run.scheduled_for if on_schedule else None),
-        (CREATED, _created_at(run)),
+        (CREATED, _created_at(run, now)),
         (ELIGIBLE, run.eligible_at if run.started_at or run.is_active else None),
         (ADMITTED, run.admitted_at),
         (SENT, run.dispatched_at if sent_first else None),
@@ -101,11 +101,11 @@ def _stamps(run: RoutineRun) -> list[tuple[str, datetime | None]]:
     ]
 
 
-def _created_at(run: RoutineRun) -> datetime | None:
+def _created_at(run: RoutineRun, now: datetime) -> datetime | None:
     """As its id says; None where plain SQL has made the id up, and something is known to have come before that."""
     created = service.run_created_at(run.pk)
-    later = (run.admitted_at, run.dispatched_at, run.started_at, run.completed_at)
-    return created if all(created <= at for at in later if at is not None) and created <= service.now() else None
+    later = (now, run.admitted_at, run.dispatched_at, run.started_at, run.completed_at)
+    return created if all(created <= at for at in later if at is not None) else None
 
 
 def _coming(run: RoutineRun, now: datetime) -> str:
@@ -121,7 +121,7 @@ def _coming(run: RoutineRun, now: datetime) -> str:
 
 def _words(run: RoutineRun, before: str, step: str) -> str:
     if step == ADMITTED:
-        return f"Waited in pool {run.pool}" if run.pool else "Held back"
+        return f"Waited in pool {run.pool.name}" if run.pool else "Held back"
     if step == ELIGIBLE and run.publish_count > 1:
         return UNTIL[ELIGIBLE]  # it may have been on its way before, and was handed back
     return BETWEEN.get((before, step)) or UNTIL.get(step, "Until it was created")

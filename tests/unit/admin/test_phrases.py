@@ -130,6 +130,28 @@ def test_a_clock_time_names_its_zone() -> None:
     assert phrases.clock_time(datetime(2027, 10, 31, 1, 30, tzinfo=UTC), berlin) == "Sun 31 Oct 2027, 02:30:00 CET"
 
 
+@pytest.mark.parametrize(
+    ("at", "zone", "words"),
+    [
+        ("2027-10-25T00:40:00.25+00:00", "UTC", "00:40:00"),
+        ("2027-10-24T23:40:00+00:00", "Europe/Berlin", "01:40:00"),
+        ("2027-10-24T21:40:00+00:00", "Europe/Berlin", "24 Oct, 23:40:00"),
+        ("2028-02-29T00:00:00+00:00", "UTC", "29 Feb 2028, 00:00:00"),
+        ("2027-10-31T00:30:00+00:00", "Europe/Berlin", "31 Oct, 02:30:00 CEST"),
+        ("2027-10-31T01:30:00+00:00", "Europe/Berlin", "31 Oct, 02:30:00 CET"),
+        ("9999-12-31T23:00:00+00:00", "Asia/Tokyo", "31 Dec 9999, 23:00:00"),
+    ],
+)
+def test_a_short_time_leaves_out_what_is_plain(at: str, zone: str, words: str) -> None:
+    """Today's date and this year; of an hour that comes twice it says which one."""
+    assert phrases.short_time(datetime.fromisoformat(at), NOW, ZoneInfo(zone)) == words
+
+
+def test_times_that_are_compared_have_milliseconds() -> None:
+    """Cut, not rounded: what came before stays before."""
+    assert phrases.short_time(NOW.replace(microsecond=999_999), NOW, UTC, exactly=True) == "00:30:00.999"
+
+
 def test_every_source_has_words() -> None:
     """No code is shown to a person without saying what it means."""
     assert set(phrases.SOURCE_WORDS) == set(phrases.Source)
