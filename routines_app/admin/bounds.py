@@ -12,15 +12,16 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 
 from routines_app import service
+from routines_app.admin.page_zone import in_page_zone
 
 View = Callable[..., HttpResponse]
 
 
 def bounded_urls(patterns: list[URLPattern]) -> list[URLPattern]:
     """The same addresses, whose views refuse addresses and forms that no page of ours sends, and whose verbs wait only
-    for a moment for a row that somebody holds."""
+    for a moment for a row that somebody holds. Each shows times in the zone of its page."""
     for pattern in patterns:
-        pattern.callback = _bounded(pattern.callback)
+        pattern.callback = _bounded(in_page_zone(pattern.callback))
     return patterns
 
 

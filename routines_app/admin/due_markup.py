@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from routines_app import service
-from routines_app.admin.markup import moment, pill
-from routines_app.admin.phrases import ago_or_in, clock_time
+from routines_app.admin.markup import moment, pill, time_as
+from routines_app.admin.phrases import ago_or_in
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Routine, RoutineState
 
@@ -28,10 +27,7 @@ def next_fire(at: datetime | None) -> SafeString:
     if at is None or not is_due_too_long(at, now):
         return moment(at)
     length = ago_or_in(at, now).removesuffix(" ago")
-    exact = clock_time(at, timezone.get_current_timezone())
-    return format_html(
-        '<time class="rt-late" datetime="{}" title="{}">overdue by {}</time>', at.isoformat(), exact, length
-    )
+    return time_as(f"overdue by {length}", at, class_="rt-late")
 
 
 def status_pill(routine: Routine, state: RoutineState | None) -> SafeString:

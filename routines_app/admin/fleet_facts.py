@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import connections
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Min, OuterRef, Q, QuerySet
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from routines_app import service
@@ -165,9 +166,9 @@ def _minute(late: list[float], ago: int, now: datetime) -> Column:
     at = now - timedelta(minutes=ago)
     high = _quantile(sorted(late), 0.95)
     tick = f"{ago} min ago" if ago and ago % 15 == 0 and ago < MINUTES else ""
-    return Column(
-        amount=high, label=f"{at:%H:%M} UTC: 95 % within {seconds_in_words(high)}, {len(late)} runs", tick=tick
-    )
+    local = at.astimezone(timezone.get_current_timezone())
+    said = f"{local:%H:%M} {local.tzname()}: 95 % within {seconds_in_words(high)}, {len(late)} runs"
+    return Column(amount=high, label=said, tick=tick)
 
 
 def _quantile(ordered: list[float], share: float) -> float:

@@ -10,7 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from routines_app import service
-from routines_app.admin.phrases import ago_or_in, clock_time
+from routines_app.admin.phrases import ago_or_in, clock_time, short_time
 
 NOTHING = format_html('<span class="rt-quiet">{}</span>', "—")
 
@@ -23,12 +23,27 @@ def pill(status: str, *, title: str = "") -> SafeString:
 
 
 def moment(at: datetime | None) -> SafeString:
-    """A time as people say it, with the exact time on hover; a script keeps it fresh."""
-    if at is None:
-        return NOTHING
-    exact = clock_time(at, timezone.get_current_timezone())
-    said = ago_or_in(at, service.now())
-    return format_html('<time class="rt-time" datetime="{}" title="{}">{}</time>', at.isoformat(), exact, said)
+    """A time as people say it (a script keeps that fresh) and as the clock of the page's zone shows it."""
+    return time_as(ago_or_in(at, service.now()), at) if at else NOTHING
+
+
+def exact_moment(at: datetime | None) -> SafeString:
+    """The same to the millisecond, for times that are compared with each other."""
+    return time_as(ago_or_in(at, service.now()), at, exactly=True) if at else NOTHING
+
+
+def time_as(said: str, at: datetime, *, class_: str = "rt-time", exactly: bool = False) -> SafeString:
+    """What is said of a time, beside the time itself: whoever listens gets it whole, with its zone."""
+    zone = timezone.get_current_timezone()
+    return format_html(
+        '<time class="{0}" datetime="{1}" title="{2}"><span class="rt-ago">{3}</span>'
+        '<span class="rt-at" aria-hidden="true"> · {4}</span><span class="visually-hidden">, {2}</span></time>',
+        class_,
+        at.isoformat(),
+        clock_time(at, zone),
+        said,
+        short_time(at, service.now(), zone, exactly=exactly),
+    )
 
 
 def chips(words: Iterable[str]) -> SafeString:

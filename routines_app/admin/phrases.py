@@ -97,8 +97,33 @@ def ago_or_in(at: datetime, now: datetime) -> str:
 
 def clock_time(at: datetime, zone: tzinfo = UTC) -> str:
     """`Mon 25 Oct 2027, 02:30:00 CEST`."""
-    local = at.astimezone(zone)
+    local = in_zone(at, zone)
     return f"{local:%a} {local.day} {local:%b %Y, %H:%M:%S} {local.tzname()}"
+
+
+def short_time(at: datetime, now: datetime, zone: tzinfo, *, exactly: bool = False) -> str:
+    """`02:30:00`; with its date where that is not today's, its year where that is not this year's, the zone's short
+    name where the clock shows that time twice, and milliseconds where times are compared."""
+    local, today = in_zone(at, zone), in_zone(now, zone)
+    clock = f"{local:%H:%M:%S}" + (f".{local.microsecond // 1000:03}" if exactly else "")
+    if local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset():
+        clock += f" {local.tzname()}"
+    if local.date() == today.date():
+        return clock
+    return f"{date_in_words(local, today)}, {clock}"
+
+
+def date_in_words(local: datetime, today: datetime) -> str:
+    """`25 Oct`, `25 Oct 2027` of another year."""
+    return f"{local.day} {local:%b}" + ("" if local.year == today.year else f" {local.year}")
+
+
+def in_zone(at: datetime, zone: tzinfo) -> datetime:
+    """The local time; at the ends of the calendar, where a zone has none, that of UTC."""
+    try:
+        return at.astimezone(zone)
+    except OverflowError:
+        return at.astimezone(UTC)
 
 
 def source_in_words(source: str) -> str:

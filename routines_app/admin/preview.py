@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import zip_longest
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,10 +16,10 @@ from django.views.decorators.http import require_POST
 
 from routines_app import service
 from routines_app.admin.bounds import refusal_of
-from routines_app.admin.phrases import schedule_in_words
+from routines_app.admin.phrases import date_in_words, in_zone, schedule_in_words
 from routines_app.admin.preview_warnings import warnings_about
 from routines_app.admin.verb_forms import LocalMomentField
-from routines_app.core.errors import InvalidValue, RoutineError
+from routines_app.core.errors import RoutineError
 from routines_app.core.words import TriggerKind
 from routines_app.models import Routine
 from routines_app.service import CronTrigger, ManualTrigger, Slots, Trigger, count_between, next_slot, slots_between
@@ -51,8 +51,8 @@ def preview(request: HttpRequest, *, may_view: bool) -> HttpResponse:
     draft = read_draft(request.POST, saved, now)
     context = {
         "draft": draft,
-        "fires": _fires(draft, now, request.POST.get("viewer_timezone", "")),
-        "viewer": _known_zone(request.POST.get("viewer_timezone", "")),
+        "fires": _fires(draft, now),
+        "page_zone": timezone.get_current_timezone_name(),
         "warnings": warnings_about(request.POST, draft.trigger, saved, now) if not draft.errors else [],
         "comparison": _compare(draft, saved, now) if not draft.errors else None,
         "opinion": _second_opinion(draft, now),
@@ -124,12 +124,12 @@ def _saved(routine_id: str) -> Routine | None:
     return Routine.objects.select_related("state").filter(pk=int(routine_id), state__isnull=False).first()
 
 
-def _fires(draft: Draft, now: datetime, viewer: str) -> list[dict[str, Any]]:
-    theirs = _known_zone(viewer) or timezone.get_current_timezone_name()
+def _fires(draft: Draft, now: datetime) -> list[dict[str, Any]]:
+    there, here = ZoneInfo(draft.zone), timezone.get_current_timezone()
     found: list[dict[str, Any]] = []
     slot = next_slot(draft.trigger, now) if not draft.errors else None
     while slot is not None and len(found) < FIRES:
-        found.append({"at": slot, "there": _clock(slot, draft.zone), "here": _clock(slot, theirs)})
+        found.append({"at": slot, "there": _clock(slot, there, now), "here": _clock(slot, here, now)})
         slot = next_slot(draft.trigger, slot)
     return found
 
@@ -142,20 +142,14 @@ def _second_opinion(draft: Draft, now: datetime) -> dict[str, Any] | None:
     if found is None:
         return None
     both = zip_longest(found.ours, found.theirs)
-    return {"reason": found.reason, "fires": [[_clock(at, "UTC") if at else "" for at in pair] for pair in both]}
+    fires = [[_clock(at, UTC, now) if at else "" for at in pair] for pair in both]
+    return {"reason": found.reason, "fires": fires}
 
 
-def _clock(at: datetime, zone: str) -> str:
-    local = at.astimezone(ZoneInfo(zone))
+def _clock(at: datetime, zone: tzinfo, now: datetime) -> str:
+    local = in_zone(at, zone)
     seconds = f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
-    return f"{local:%a} {local.day} {local:%b}, {seconds}"
-
-
-def _known_zone(name: str) -> str:
-    try:
-        return str(service.clean_value("timezone", name))
-    except InvalidValue:
-        return ""
+    return f"{local:%a} {date_in_words(local, in_zone(now, zone))}, {seconds}"
 
 
 def _compare(draft: Draft, saved: Routine | None, now: datetime) -> dict[str, Any] | None:
@@ -172,11 +166,12 @@ def _compare(draft: Draft, saved: Routine | None, now: datetime) -> dict[str, An
         return None
     if before.truncated or after.truncated:
         return {**counts, "added": [], "removed": []}
+    zone = ZoneInfo(draft.zone)
     gone, new = set(before.slots) - set(after.slots), set(after.slots) - set(before.slots)
     return {
         **counts,
-        "added": [_clock(slot, draft.zone) for slot in sorted(new)[:SHOWN]],
-        "removed": [_clock(slot, draft.zone) for slot in sorted(gone)[:SHOWN]],
+        "added": [_clock(slot, zone, now) for slot in sorted(new)[:SHOWN]],
+        "removed": [_clock(slot, zone, now) for slot in sorted(gone)[:SHOWN]],
         "more_added": max(0, len(new) - SHOWN),
         "more_removed": max(0, len(gone) - SHOWN),
     }

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from routines_app import service
@@ -93,7 +94,7 @@ def outcome_of(run: RoutineRun) -> str:
 
 def _tick_label(run: RoutineRun) -> str:
     by_hand = f" · by hand, {run.requested_by}" if run.requested_by else ""
-    return f"{outcome_of(run).capitalize()} · {run.scheduled_for:%d %b %H:%M:%S} UTC{by_hand}"
+    return f"{outcome_of(run).capitalize()} · {clock_time(run.scheduled_for, timezone.get_current_timezone())}{by_hand}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 
 from routines_app import service
 from routines_app.admin.code_facts import code_facts
@@ -15,7 +17,7 @@ from routines_app.admin.hint_facts import hints_of
 from routines_app.admin.member_facts import membership_of
 from routines_app.admin.pace_facts import pace_chart
 from routines_app.admin.permissions import may
-from routines_app.admin.phrases import source_in_words
+from routines_app.admin.phrases import clock_time, source_in_words
 from routines_app.admin.recent import recent_runs
 from routines_app.admin.rotation_facts import phases_shown
 from routines_app.admin.routine_columns import OVERDUE, schedule_of, state_of
@@ -104,4 +106,15 @@ def _changed_fields(change: ScheduleChange) -> list[tuple[str, Any, Any]]:
 
 def _said(name: str, values: dict[str, Any]) -> Any:
     value = values.get(name)
-    return service.format_duration(value) if name.endswith("_ms") and isinstance(value, int) else value
+    if name.endswith("_ms") and isinstance(value, int):
+        return service.format_duration(value)
+    return _moment_said(value) if name.endswith(("_at", "_until")) and isinstance(value, str) else value
+
+
+def _moment_said(text: str) -> str:
+    """A time as the page shows times; the text itself where it is none."""
+    try:
+        at = parse_datetime(text)
+    except ValueError:
+        return text
+    return clock_time(at, timezone.get_current_timezone()) if at and at.tzinfo else text

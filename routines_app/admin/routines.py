@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST
 
 from routines_app import service
 from routines_app.admin import (
@@ -31,6 +32,7 @@ from routines_app.admin.changelist import RoutineChangeList
 from routines_app.admin.filters import HealthFilter, TagFilter
 from routines_app.admin.form_page import RoutineFormPage
 from routines_app.admin.own_filters import OwnFiltersOnly
+from routines_app.admin.page_zone import choose_zone
 from routines_app.admin.paging import CappedPaginator
 from routines_app.admin.permissions import RoutinePermissions
 from routines_app.admin.restoring import PARTS
@@ -92,6 +94,7 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
             path("fleet/plan/", wrap(self.plan_view), name="routines_plan"),
             path("fleet/do/<slug:verb>/", wrap(self.fleet_verb_view), name="routines_fleet_verb"),
             path("health/", wrap(self.health_view), name="routines_health"),
+            path("zone/", wrap(require_POST(choose_zone)), name="routines_zone"),
             path("preview/", wrap(self.preview_view), name="routines_routine_preview"),
             path("<int:object_id>/overview/", wrap(self.overview_view), name="routines_routine_overview"),
             path("<int:object_id>/do/<slug:verb>/", wrap(self.verb_view), name="routines_routine_verb"),

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from routines_app import service
 from routines_app.admin.charts import Point, TimelineSpan
-from routines_app.admin.phrases import seconds_in_words
+from routines_app.admin.phrases import seconds_in_words, short_time
 from routines_app.core.words import Reason, RunStatus, RunTrigger
 from routines_app.models import RoutineRun
 
@@ -58,7 +58,7 @@ def label_of(run: RoutineRun, now: datetime) -> str:
     length = length_of(run, now)
     parts = [
         run.status.capitalize() + (f" ({run.reason})" if run.reason else ""),
-        f"slot {timezone.localtime(run.scheduled_for):%d %b %H:%M:%S}",
+        f"slot {short_time(run.scheduled_for, now, timezone.get_current_timezone())}",
         f"attempt {run.attempt}" if run.attempt > 1 else "",
         f"{run.occurrences:,} slots" if run.occurrences > 1 else "",
         seconds_in_words(length) if length is not None else "",

@@ -23,6 +23,7 @@ from routines_app.admin.permissions import may
 from routines_app.admin.phrases import source_in_words
 from routines_app.admin.rotation_facts import SEEDING, picked_by
 from routines_app.admin.run_facts import lateness_of, length_of, outlived, run_url
+from routines_app.admin.run_steps import steps_of
 from routines_app.admin.shown_values import masked_json, masked_result, masked_text
 from routines_app.admin.verb_buttons import rotates
 from routines_app.admin.verb_forms import VerbForm
@@ -171,6 +172,7 @@ def _live_facts(run: RoutineRun) -> dict[str, Any]:
         "length": length_of(run, now),
         "outlived": outlived(run),
         "late": lateness_of(run),
+        "steps": steps_of(run, now),
         "note": masked(_told(run)).get("note", ""),
         "bar": meter(done, total, label=f"{done:g} of {total:g}") if total else None,
         "share": f"{done:g} of {total:g} ({100 * done / total:.0f} %)" if total else "",

@@ -9,8 +9,11 @@ from django import forms
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.functional import lazy
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from routines_app.admin.form_fields import SECRETS_BY_NAME, DurationField, JSONListField, JSONObjectField
+from routines_app.admin.page_zone import FIELD
 from routines_app.core.words import CatchUpPolicy
 
 RELEASES = [
@@ -27,13 +30,23 @@ def _with_zone(words: object) -> str:
 with_zone = lazy(_with_zone, str)  # fields are made once, when no request has chosen its timezone yet
 
 
+class LocalMomentInput(forms.DateTimeInput):
+    """The browser's own picker, and beside it the zone in which the page says that times are: what was typed means the
+    same when it arrives, whatever has been chosen meanwhile."""
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        picker = super().render(name, value, attrs, renderer)
+        zone = timezone.get_current_timezone_name()
+        return format_html('{}<input type="hidden" name="{}" value="{}">', picker, FIELD, zone)
+
+
 class LocalMomentField(forms.DateTimeField):
-    """A date and time in the timezone that the admin shows, entered with the browser's own picker."""
+    """A date and time in the timezone of the page."""
 
     stored: datetime | None = None
     """What a form was filled with. The picker shows less: no part of a second, and not which 02:30 in autumn."""
 
-    widget = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"}, format="%Y-%m-%dT%H:%M:%S")
+    widget = LocalMomentInput(attrs={"type": "datetime-local", "step": "1"}, format="%Y-%m-%dT%H:%M:%S")
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

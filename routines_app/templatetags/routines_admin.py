@@ -6,12 +6,15 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from routines_app import service
 from routines_app.admin import due_markup, markup, phrases, routine_columns, run_facts
 from routines_app.admin import health_bar as bar
 from routines_app.admin.charts import sparkline
+from routines_app.admin.page_zone import ROUTINE, UTC, VIEWER, zone_of
 from routines_app.admin.recent import Recent
 from routines_app.models import Routine, RoutineRun
 
@@ -36,6 +39,37 @@ def next_fire(at: datetime | str | None) -> SafeString:
 @register.filter
 def status_pill(routine: Routine) -> SafeString:
     return due_markup.status_pill(routine, getattr(routine, "state", None))
+
+
+@register.filter
+def exact_moment(at: datetime | str | None) -> SafeString:
+    return markup.exact_moment(at if isinstance(at, datetime) else None)
+
+
+@register.filter
+def clock(at: datetime) -> str:
+    """To the millisecond: the lines of a log are compared with each other."""
+    return phrases.short_time(at, service.now(), timezone.get_current_timezone(), exactly=True)
+
+
+@register.inclusion_tag("routines/zone.html", takes_context=True)
+def page_zone(context: template.Context) -> dict[str, object]:
+    """In which zone the page shows its times, and the choice of another one."""
+    request, now = context["request"], service.now()
+    chosen = zone_of(request)
+    choices = [(VIEWER, "Yours"), *([(ROUTINE, "The routine's")] if chosen.of_a_routine else []), (UTC, "UTC")]
+    return {
+        "zone": chosen,
+        "label": chosen.label(now),
+        "choices": choices,
+        "here": request.get_full_path(),
+    }
+
+
+@register.simple_tag
+def server_now() -> SafeString:
+    """The server's time, by which a script keeps relative times fresh: the browser's clock may be wrong."""
+    return format_html('<span hidden data-now="{}"></span>', service.now().isoformat(timespec="milliseconds"))
 
 
 @register.filter

@@ -19,9 +19,10 @@ from routines_app.admin.charts.sparkline import Bar, sparkline
 from routines_app.admin.charts.stacks import Stack, stacks
 from routines_app.admin.charts.tick_strip import Tick, tick_strip
 from routines_app.admin.charts.timeline import TimelineSpan, timeline
+from routines_app.admin.charts.waterfall import Stage, waterfall
 
 __all__ = ["COUNTS", "SECONDS", "Band", "Bar", "Change", "Column", "PhaseStep", "Point", "Sample", "Share"]
-__all__ += ["Stack", "Step", "Tick", "TimelineSpan"]
+__all__ += ["Stack", "Stage", "Step", "Tick", "TimelineSpan"]
 __all__ += [
     "bands",
     "column_chart",
@@ -34,4 +35,4 @@ __all__ += [
     "sparkline",
     "tick_strip",
 ]
-__all__ += ["stacks", "timeline"]
+__all__ += ["stacks", "timeline", "waterfall"]

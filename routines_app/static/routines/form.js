@@ -5,6 +5,7 @@
   const form = aside && aside.closest("form");
   if (!form) { return; }
   const target = aside.querySelector("[data-preview]");
+  const zone = (document.querySelector("[data-page-zone]") || { dataset: {} }).dataset.pageZone || "";  // of typed times
   const PAUSE = 250;  // milliseconds after the last key
   const NEEDS = {
     CRON: ["cron", "timezone", "start_at", "end_at", "jitter_ms"],
@@ -46,11 +47,10 @@
     const data = new FormData();
     data.append("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
     data.append("routine", aside.dataset.routine);
-    data.append("viewer_timezone", Intl.DateTimeFormat().resolvedOptions().timeZone || "");
     for (const name of SENT) {
       if (form.elements[name]) { data.append(name, form.elements[name].value); }
     }
-    const response = await fetch(aside.dataset.previewUrl, { method: "POST", body: data, credentials: "same-origin" });
+    const response = await fetch(aside.dataset.previewUrl, { method: "POST", body: data, credentials: "same-origin", headers: { "X-Routines-Zone": zone } });
     if (!response.ok || mine !== asked) { return; }  // a newer question is on its way
     const answer = await response.json();
     target.innerHTML = answer.html;

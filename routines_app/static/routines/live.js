@@ -14,6 +14,7 @@
   const note = document.querySelector("[data-live-note]");
   const PATIENCE = 10000;  // for an answer
   const FIELDS = ["INPUT", "TEXTAREA", "SELECT"];
+  const zone = (document.querySelector("[data-page-zone]") || { dataset: {} }).dataset.pageZone || "";  // of the whole page
   let paused = false;
 
   // Rows and sections that come, go and change places are known by what they lead to, or by their headings.
@@ -109,7 +110,7 @@
   }
 
   async function ask(live) {
-    const options = { headers: { "X-Requested-With": "fetch" }, credentials: "same-origin", signal: AbortSignal.timeout(PATIENCE) };
+    const options = { headers: { "X-Requested-With": "fetch", "X-Routines-Zone": zone }, credentials: "same-origin", signal: AbortSignal.timeout(PATIENCE) };
     const response = await fetch(live.dataset.liveUrl, options).catch((error) => {
       throw error.name === "TimeoutError" ? error : new Error("The server cannot be reached.");
     });

@@ -1,9 +1,29 @@
-// Keeps relative times fresh and shows the viewer's own time on hover. The server wrote a good answer already.
+// Keeps relative times fresh by the server's clock (this machine's may be wrong), and tells the server the viewer's
+// timezone, in which the next pages are written. The absolute times are the server's work.
 (function () {
   "use strict";
   const UNITS = [[31536000, "y"], [86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+  const COOKIE = "routines_viewer_zone";
+  const loading = performance.getEntriesByType("navigation")[0];
+  let told = null;       // what the server's clock said,
+  let toldAt = 0;        // and when it did, by a clock that nobody sets
 
-  function said(seconds) {
+  function serverNow() {
+    return told + performance.now() - toldAt;
+  }
+
+  // The page says what time it is, and so does each part that replaces itself: after a sleep of this machine the
+  // clock that nobody sets may be behind. What comes late says less than is known already.
+  function listen() {
+    for (const element of document.querySelectorAll("[data-now]")) {
+      const said = Date.parse(element.dataset.now);
+      if (told !== null && said <= serverNow()) { continue; }
+      toldAt = told === null && loading ? loading.responseStart : performance.now();
+      told = said;
+    }
+  }
+
+  function words(seconds) {
     const unit = UNITS.find(([size]) => Math.abs(seconds) >= size);
     if (!unit) { return "now"; }
     const amount = Math.floor(Math.abs(seconds) / unit[0]) + " " + unit[1];
@@ -11,18 +31,23 @@
   }
 
   function refresh() {
-    const now = Date.now();
+    listen();
+    if (told === null) { return; }
     for (const time of document.querySelectorAll("time.rt-time")) {
-      const at = new Date(time.dateTime);
-      const words = said((at - now) / 1000);
-      if (time.textContent !== words) { time.textContent = words; }
-      if (!time.dataset.local) {
-        time.dataset.local = "1";
-        time.title += "\nYours: " + at.toLocaleString();
-      }
+      const ago = time.querySelector(".rt-ago");
+      const said = words((Date.parse(time.dateTime) - serverNow()) / 1000);
+      if (ago && ago.textContent !== said) { ago.textContent = said; }
     }
   }
 
+  function tellZone() {
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+    if (!/^[A-Za-z0-9_+/-]+$/.test(zone)) { return; }
+    const secure = location.protocol === "https:" ? "; secure" : "";
+    document.cookie = COOKIE + "=" + zone + "; path=/; max-age=31536000; samesite=lax" + secure;
+  }
+
+  tellZone();
   refresh();
   setInterval(refresh, 1000);
 })();

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -18,7 +17,7 @@ from routines_app.models import Routine, RoutineRun, RoutineState, ScheduleChang
 from routines_app.protocol.ledger import clock
 from tests.browser.rotation_scene import make_member, make_rotation
 from tests.browser.scenes import make_routine
-from tests.integration.admin.pages import act, last_entry, list_url, overview_url, run_url, told, verb_url
+from tests.integration.admin.pages import act, last_entry, list_url, overview_url, run_url, shown_in, told, verb_url
 from tests.integration.conftest import Login
 
 
@@ -257,12 +256,8 @@ def test_a_thousand_routines_at_once_are_too_many(operator: Client, monkeypatch:
 
 
 def confirm(client: Client, page: Any, address: str, **typed: str) -> Any:
-    """Press the button of a confirmation, with the hidden fields that it has."""
-    hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.content.decode())
-    data: dict[str, list[str]] = {}
-    for name, value in hidden:
-        data.setdefault(name, []).append(value)
-    return client.post(address, data | typed, follow=True)
+    """Press the button of a confirmation, with the fields that it has."""
+    return client.post(address, shown_in(page) | typed, follow=True)
 
 
 def test_a_confirmation_stays_small_however_many_were_chosen(operator: Client, settings: Settings) -> None:

@@ -21,7 +21,7 @@ from tests.integration.fuzzing import DEEP, DEEP_OBJECT, DIGITS, VALUES, Pairs, 
 
 ADMIN = ["_continue", "_addanother", "_saveasnew", "_popup", "_to_field", "_changelist_filters", "csrfmiddlewaretoken"]
 FIELDS = [*RoutineForm.base_fields, *ADMIN]
-PREVIEWED = ["routine", "viewer_timezone", "trigger_kind", "cron", "interval_ms", "timezone", "start_at", "end_at"]
+PREVIEWED = ["routine", "page_zone", "trigger_kind", "cron", "interval_ms", "timezone", "start_at", "end_at"]
 PREVIEWED += ["once_at", "jitter_ms", "task", "queue", "concurrency_policy"]
 ACTIONS = [
     "action",

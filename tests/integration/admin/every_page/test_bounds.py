@@ -122,6 +122,7 @@ def admin_pages(client: Client, routine: Routine) -> Pages:
             "routines_run_many": lambda: client.get(
                 reverse("admin:routines_run_many", args=["retry"]), runs_asked(routine)
             ),
+            "routines_zone": lambda: client.post(reverse("admin:routines_zone"), {"zone": "utc"}),
             "routines_fleet": lambda: client.get(reverse("admin:routines_fleet")),
             "routines_fleet_live": lambda: client.get(reverse("admin:routines_fleet_live"), {"pool": "broad"}),
             "routines_fleet_verb": lambda: client.get(reverse("admin:routines_fleet_verb", args=["clear-overrides"])),
@@ -145,7 +146,7 @@ def what_if(routine: Routine) -> dict[str, str]:
 
 def schedule(routine: Routine) -> dict[str, str]:
     typed = {"trigger_kind": "CRON", "cron": "*/5 1-5 * * *", "timezone": "Europe/Berlin", "queue": "slow"}
-    return typed | {"task": "no.such.task", "routine": str(routine.pk), "viewer_timezone": "Asia/Tokyo"}
+    return typed | {"task": "no.such.task", "routine": str(routine.pk), "page_zone": "Asia/Tokyo"}
 
 
 def names_of_urls() -> Iterator[str]:
