@@ -48,6 +48,15 @@ from routines_app.verbs.abandon import abandon_run
 from routines_app.verbs.archive import archive_routine
 from routines_app.verbs.audit import Audit, audit
 from routines_app.verbs.backfill import backfill
+from routines_app.verbs.batches.filling import continue_pause_batch, pause_batch
+from routines_app.verbs.batches.finding import find_pause_batch, list_pause_batches
+from routines_app.verbs.batches.resuming import (
+    BatchRelease,
+    BatchResumed,
+    preview_resume_batch,
+    resume_pause_batch,
+)
+from routines_app.verbs.batches.selection import PausePreview, preview_pause_batch
 from routines_app.verbs.cancel import cancel_run
 from routines_app.verbs.checking.arguments import longest_json
 from routines_app.verbs.checking.code_says import differences
@@ -151,6 +160,9 @@ __all__ += ["CurrentRun", "abandon_run", "backfill", "cancel_run", "current_run"
 __all__ += ["clear_overrides", "list_runs", "prune_runs", "retry_run", "run_now", "run_stalest"]
 # Routines in code: bringing them into the ledger, and where people differ from it.
 __all__ += ["Act", "Found", "Step", "differences", "differing", "read_declarations", "sync_declared"]
+# Many pauses as one.
+__all__ += ["BatchRelease", "BatchResumed", "PausePreview", "continue_pause_batch", "find_pause_batch"]
+__all__ += ["list_pause_batches", "pause_batch", "preview_pause_batch", "preview_resume_batch", "resume_pause_batch"]
 # Pools.
 __all__ += ["create_pool", "delete_pool", "find_pool", "is_pool_used", "list_pools", "pool_counts", "update_pool"]
 # Rotations: many members, kept fresh with a fixed budget.
