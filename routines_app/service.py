@@ -80,6 +80,7 @@ from routines_app.verbs.delete import delete_routine
 from routines_app.verbs.doctor.answers import Level
 from routines_app.verbs.doctor.doctor import Finding, doctor
 from routines_app.verbs.draft import drafted_trigger, stored_trigger
+from routines_app.verbs.drain_pool import drain_pool, open_pool, stop_pool
 from routines_app.verbs.edit_pools import create_pool, delete_pool, is_pool_used, update_pool
 from routines_app.verbs.ensure import ensure_routine
 from routines_app.verbs.exports.export import export_routines
@@ -165,6 +166,7 @@ __all__ += ["BatchRelease", "BatchResumed", "PausePreview", "continue_pause_batc
 __all__ += ["list_pause_batches", "pause_batch", "preview_pause_batch", "preview_resume_batch", "resume_pause_batch"]
 # Pools.
 __all__ += ["create_pool", "delete_pool", "find_pool", "is_pool_used", "list_pools", "pool_counts", "update_pool"]
+__all__ += ["drain_pool", "open_pool", "stop_pool"]
 # Rotations: many members, kept fresh with a fixed budget.
 __all__ += ["archive_rotation", "ask_seeding", "create_rotation", "find_rotation", "list_rotations", "pause_rotation"]
 __all__ += ["resume_rotation", "rotation_status", "seed_rotation", "tick_rotation", "update_rotation"]

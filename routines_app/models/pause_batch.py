@@ -73,6 +73,15 @@ class PauseBatch(models.Model):
         return bool(self.is_open) and self.filled_at is None
 
     @property
+    def standing(self) -> str:
+        """How far it is, in a word."""
+        if not self.is_open:
+            return "over"
+        if self.is_resuming:
+            return "resuming"
+        return "filling" if self.is_filling else "paused"
+
+    @property
     def is_resuming(self) -> bool:
         """Whether somebody has begun to resume it, and it has not come to its end."""
         return bool(self.is_open) and self.release != ""

@@ -41,10 +41,10 @@ class Pool(models.Model):
             ),
         ]
 
+    def __str__(self) -> str:
+        return f"{self.name} ({self.max_concurrent})"
+
     @property
     def ceiling(self) -> int:
         """What it has when it is not drained."""
         return self.max_concurrent if self.drained_from is None else self.drained_from
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.max_concurrent})"

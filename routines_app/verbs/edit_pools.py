@@ -38,8 +38,9 @@ def create_pool(name: str, *, max_concurrent: int, is_default: bool = False) -> 
 
 
 def update_pool(pool: Pool | int | str, **changes: Any) -> Pool:
-    """Change a pool's `name`, `max_concurrent` or `is_default`. A higher ceiling lets waiting runs go at once, also of a
-    pool that was drained.
+    """Change a pool's `name`, `max_concurrent` or `is_default`. A higher ceiling lets waiting runs go at once.
+
+    Whoever gives a drained pool a ceiling has opened it.
 
     A pool that becomes the default takes the active runs in that have none; one that is it no longer keeps what it has.
     Of very many such runs the beats take the rest in, within seconds; none that waits goes past the pool meanwhile.
