@@ -48,6 +48,7 @@ from routines_app.verbs.abandon import abandon_run
 from routines_app.verbs.archive import archive_routine
 from routines_app.verbs.audit import Audit, audit
 from routines_app.verbs.backfill import backfill
+from routines_app.verbs.batches.chosen import ChosenDone, pause_routines, resume_routines
 from routines_app.verbs.batches.filling import continue_pause_batch, pause_batch
 from routines_app.verbs.batches.finding import find_pause_batch, list_pause_batches
 from routines_app.verbs.batches.resuming import (
@@ -161,7 +162,8 @@ __all__ += ["CurrentRun", "abandon_run", "backfill", "cancel_run", "current_run"
 __all__ += ["clear_overrides", "list_runs", "prune_runs", "retry_run", "run_now", "run_stalest"]
 # Routines in code: bringing them into the ledger, and where people differ from it.
 __all__ += ["Act", "Found", "Step", "differences", "differing", "read_declarations", "sync_declared"]
-# Many pauses as one.
+# Many pauses as one, or each for itself.
+__all__ += ["ChosenDone", "pause_routines", "resume_routines"]
 __all__ += ["BatchRelease", "BatchResumed", "PausePreview", "continue_pause_batch", "find_pause_batch"]
 __all__ += ["list_pause_batches", "pause_batch", "preview_pause_batch", "preview_resume_batch", "resume_pause_batch"]
 # Pools.
