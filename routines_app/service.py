@@ -50,6 +50,16 @@ from routines_app.verbs.agenda import Agenda, Load, PoolForecast, agenda
 from routines_app.verbs.archive import archive_routine
 from routines_app.verbs.audit import Audit, audit
 from routines_app.verbs.backfill import backfill
+from routines_app.verbs.batches.chosen import ChosenDone, pause_routines, resume_routines
+from routines_app.verbs.batches.filling import continue_pause_batch, pause_batch
+from routines_app.verbs.batches.finding import find_pause_batch, list_pause_batches
+from routines_app.verbs.batches.resuming import (
+    BatchRelease,
+    BatchResumed,
+    preview_resume_batch,
+    resume_pause_batch,
+)
+from routines_app.verbs.batches.selection import PausePreview, preview_pause_batch
 from routines_app.verbs.cancel import cancel_run
 from routines_app.verbs.checking.arguments import longest_json
 from routines_app.verbs.checking.code_says import differences
@@ -73,6 +83,7 @@ from routines_app.verbs.delete import delete_routine
 from routines_app.verbs.doctor.answers import Level
 from routines_app.verbs.doctor.doctor import Finding, doctor
 from routines_app.verbs.draft import drafted_trigger, stored_trigger
+from routines_app.verbs.drain_pool import drain_pool, open_pool, stop_pool
 from routines_app.verbs.edit_pools import create_pool, delete_pool, is_pool_used, update_pool
 from routines_app.verbs.ensure import ensure_routine
 from routines_app.verbs.error_groups import ErrorGroups, error_groups
@@ -174,8 +185,13 @@ __all__ += ["Counted", "ErrorGroup", "ErrorGroups", "ManyRuns", "ManyVerb", "Pas
 __all__ += ["cancel_runs", "count_for", "error_groups", "piece_for", "retry_runs"]
 # Routines in code: bringing them into the ledger, and where people differ from it.
 __all__ += ["Act", "Found", "Step", "differences", "differing", "read_declarations", "sync_declared"]
+# Many pauses as one, or each for itself.
+__all__ += ["ChosenDone", "pause_routines", "resume_routines"]
+__all__ += ["BatchRelease", "BatchResumed", "PausePreview", "continue_pause_batch", "find_pause_batch"]
+__all__ += ["list_pause_batches", "pause_batch", "preview_pause_batch", "preview_resume_batch", "resume_pause_batch"]
 # Pools.
 __all__ += ["create_pool", "delete_pool", "find_pool", "is_pool_used", "list_pools", "pool_counts", "update_pool"]
+__all__ += ["drain_pool", "open_pool", "stop_pool"]
 # Rotations: many members, kept fresh with a fixed budget.
 __all__ += ["archive_rotation", "ask_seeding", "create_rotation", "find_rotation", "list_rotations", "pause_rotation"]
 __all__ += ["resume_rotation", "rotation_status", "seed_rotation", "tick_rotation", "update_rotation"]

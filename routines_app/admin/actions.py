@@ -13,17 +13,18 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from routines_app import service
-from routines_app.admin.log_entries import actor_of, note
-from routines_app.admin.verb_acts import SECONDS, Undone
+from routines_app.admin.log_entries import actor_of, note_each
+from routines_app.admin.verb_acts import SECONDS, Undone, Wants
 from routines_app.admin.verb_buttons import VERBS, Verb
 from routines_app.admin.verb_forms import VerbForm
 from routines_app.admin.verb_pages import CHOSEN, NAMED, ask_for_many, in_words, refuse, url_of_run, what_it_is
-from routines_app.core.errors import NotAllowed, RoutineError
+from routines_app.core.errors import Held, NotAllowed, RoutineError
 from routines_app.models import Routine
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
 
+PIECE = 200  # routines that a verb for many does at a time; then the clock is looked at
 AT_ONCE = 1_000  # more than this is a job for the command line, not for one web request
 
 Action = Callable[["RoutineAdmin", HttpRequest, QuerySet[Routine]], HttpResponse | None]
@@ -76,22 +77,19 @@ def _form(verb: Verb, request: HttpRequest, *, asks: bool) -> VerbForm:
 def _do_all(
     site: RoutineAdmin, request: HttpRequest, verb: Verb, form: Any, routines: list[Routine]
 ) -> HttpResponse | None:
-    done, refusals, left = [], [], list[Routine]()
+    done, refusals, place = list[str](), list[tuple[str, RoutineError]](), 0
     until = time.monotonic() + SECONDS
-    for place, routine in enumerate(routines):
-        if place and time.monotonic() > until:  # always one, or nothing would ever move on
-            left = routines[place:]
-            break
-        name = routine.name
-        try:
-            _refuse_kind(verb, routine)
-            said = verb.act(routine, form.wants, actor_of(request))
-        except RoutineError as refused:
-            refusals.append((name, refused))
-            continue
-        done.append(said)
-        if not isinstance(said, Undone):
-            note(request, routine, said, form.wants.get("reason", ""))
+    while place < len(routines) and (not place or time.monotonic() <= until):  # always some, or nothing would move on
+        piece = routines[place : place + (PIECE if verb.act_on_many else 1)]
+        place += len(piece)
+        names = [routine.name for routine in piece]
+        said = _outcomes(verb, piece, form.wants, actor_of(request))
+        refusals += [(name, one) for name, one in zip(names, said, strict=True) if isinstance(one, RoutineError)]
+        acted = [(routine, one) for routine, one in zip(piece, said, strict=True) if isinstance(one, str)]
+        done += [one for _, one in acted]
+        noted = [(routine, one) for routine, one in acted if not isinstance(one, Undone)]
+        note_each(request, noted, form.wants.get("reason", ""))
+    left = routines[place:]
     if refusals and not done and refusals[0][1].field in form.fields:
         refuse(form, refusals[0][1])
         return ask_for_many(site, request, verb, form, routines)
@@ -101,6 +99,26 @@ def _do_all(
         return HttpResponseRedirect(where) if where else None
     site.message_user(request, f"{len(left):,} routines are left: confirm to go on with them.", messages.WARNING)
     return ask_for_many(site, request, verb, form, left)
+
+
+def _outcomes(verb: Verb, piece: list[Routine], wants: Wants, actor: str) -> list[str | RoutineError]:
+    """What was done of each, or why not. Of many of which somebody holds one, the others are done by themselves."""
+    if verb.act_on_many is not None:
+        try:
+            return verb.act_on_many(piece, wants, actor)
+        except Held:
+            pass
+        except RoutineError as refused:
+            return [refused] * len(piece)
+    return [_outcome(verb, routine, wants, actor) for routine in piece]
+
+
+def _outcome(verb: Verb, routine: Routine, wants: Wants, actor: str) -> str | RoutineError:
+    try:
+        _refuse_kind(verb, routine)
+        return verb.act(routine, wants, actor)
+    except RoutineError as refused:
+        return refused
 
 
 def _refuse_kind(verb: Verb, routine: Routine) -> None:

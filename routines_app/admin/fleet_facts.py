@@ -179,6 +179,8 @@ def pool_meter(pool: Any) -> SafeString:
     """How full a pool is, from `list_pools`; a full one has another colour, and the words say so."""
     full = "rt-failed" if pool.in_flight >= pool.max_concurrent else "rt-running"
     words = f"{pool.in_flight} of {pool.max_concurrent} in flight"
+    if not pool.max_concurrent:
+        words = f"nothing starts, {pool.in_flight} in flight"
     return meter(pool.in_flight, pool.max_concurrent, label=words, class_=full)
 
 

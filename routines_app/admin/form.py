@@ -29,6 +29,7 @@ NOT_IN_THE_FORM = {
     "status": "the verbs pause, resume, archive and reset change it",
     "paused_until": "the verb pause changes it",
     "pause_reason": "the verb pause changes it",
+    "pause_batch": "a batch of pauses changes it",
     "depth": "it follows from parent",
     "declared_in": "it says where the routine comes from",
     "declared_seen_at": "beats write it",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
@@ -16,6 +18,24 @@ def note(request: HttpRequest, thing: Model, done: str, reason: str = "") -> Non
         action_flag=CHANGE,
         change_message=_message(done, reason),
         single_object=True,
+    )
+
+
+def note_each(request: HttpRequest, things: Sequence[tuple[Model, str]], reason: str = "") -> None:
+    """The same for many, in one statement: what was done of each."""
+    if not things:
+        return
+    kind = ContentType.objects.get_for_model(things[0][0])
+    LogEntry.objects.bulk_create(
+        LogEntry(
+            user_id=str(request.user.pk),
+            content_type=kind,
+            object_id=str(thing.pk),
+            object_repr=str(thing)[:200],
+            action_flag=CHANGE,
+            change_message=_message(done, reason),
+        )
+        for thing, done in things
     )
 
 

@@ -8,11 +8,12 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from routines_app import service
+from routines_app.admin import pool_verbs
 from routines_app.admin.bounds import bounded_urls
 from routines_app.admin.fleet_facts import pool_meter
 from routines_app.admin.own_filters import OwnFiltersOnly
@@ -82,7 +83,19 @@ class PoolAdmin(OwnFiltersOnly):
         return PoolChangeList
 
     def get_urls(self) -> list[URLPattern]:
-        return bounded_urls(super().get_urls())
+        wrap = self.admin_site.admin_view
+        own = [path("<int:pool_id>/do/<slug:verb>/", wrap(self.verb_view), name="routines_pool_verb")]
+        return bounded_urls(own + super().get_urls())
+
+    def verb_view(self, request: HttpRequest, pool_id: int, verb: str) -> HttpResponse:
+        return pool_verbs.pool_verb_page(self, request, pool_id, verb)
+
+    def render_change_form(self, request: HttpRequest, context: Any, *about: Any, **options: Any) -> HttpResponse:
+        """With its use, and its verbs."""
+        pool = context.get("original")
+        if pool is not None:
+            context |= {"pool_use": pool_verbs.use_of(pool), "pool_verbs": pool_verbs.offered(request, pool)}
+        return super().render_change_form(request, context, *about, **options)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         return super().changelist_view(request, {"section": "pools", **(extra_context or {})})
@@ -129,7 +142,8 @@ class PoolAdmin(OwnFiltersOnly):
     @admin.display(description="name", ordering="name")
     def called(self, pool: Pool) -> SafeString:
         default = format_html(' <span class="rt-chip">{}</span>', "default") if pool.is_default else ""
-        return format_html("{}{}", pool.name, default)
+        drained = format_html(' <span class="rt-chip">{}</span>', "drained") if pool.drained_from is not None else ""
+        return format_html("{}{}{}", pool.name, default, drained)
 
     @admin.display(description="in flight")
     def use(self, pool: Any) -> SafeString:

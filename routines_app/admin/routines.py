@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST
 from routines_app import service
 from routines_app.admin import (
     agenda_page,
+    batch_pages,
     fleet_page,
     fleet_verbs,
     health_bar,
@@ -73,7 +74,8 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
         return RoutineChangeList
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        return super().changelist_view(request, {"section": "routines", **(extra_context or {})})
+        shown = {"section": "routines", "may_pause_all": self.has_pause_permission(request)}
+        return super().changelist_view(request, {**shown, **(extra_context or {})})
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG002
         """Django's own deletion would collect millions of runs; the verb deletes archived routines in batches."""
@@ -95,6 +97,9 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
             path("fleet/do/<slug:verb>/", wrap(self.fleet_verb_view), name="routines_fleet_verb"),
             path("health/", wrap(self.health_view), name="routines_health"),
             path("zone/", wrap(require_POST(choose_zone)), name="routines_zone"),
+            path("batches/", wrap(self.batches_view), name="routines_batches"),
+            path("batches/new/", wrap(self.new_batch_view), name="routines_batch_new"),
+            path("batches/<int:batch_id>/", wrap(self.batch_view), name="routines_batch"),
             path("preview/", wrap(self.preview_view), name="routines_routine_preview"),
             path("<int:object_id>/overview/", wrap(self.overview_view), name="routines_routine_overview"),
             path("<int:object_id>/do/<slug:verb>/", wrap(self.verb_view), name="routines_routine_verb"),
@@ -119,6 +124,15 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
 
     def fleet_verb_view(self, request: HttpRequest, verb: str) -> HttpResponse:
         return fleet_verbs.queue_verb_page(self, request, verb)
+
+    def batches_view(self, request: HttpRequest) -> HttpResponse:
+        return batch_pages.batch_list(self, request)
+
+    def new_batch_view(self, request: HttpRequest) -> HttpResponse:
+        return batch_pages.new_batch_page(self, request)
+
+    def batch_view(self, request: HttpRequest, batch_id: int) -> HttpResponse:
+        return batch_pages.batch_page(self, request, batch_id)
 
     @method_decorator(sensitive_post_parameters(*PARTS))
     def preview_view(self, request: HttpRequest) -> HttpResponse:

@@ -6,7 +6,7 @@ Each one calls `routines_app.service` with the person's name and reason and retu
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from django.utils import timezone
 from routines_app import service
 from routines_app.admin.phrases import clock_time, factor_in_words, interval_in_words
 from routines_app.admin.verb_arguments import asked_run
+from routines_app.core.errors import RoutineError
 from routines_app.core.words import Reason, RoutineStatus
 from routines_app.models import Routine, RoutineRun
 
@@ -85,13 +86,36 @@ def _asked_in_words(routine: Routine, run: RoutineRun) -> str:
 def pause(routine: Routine, wants: Wants, actor: str) -> str:
     until = wants.get("until")
     service.pause_routine(routine, until=until, **who_and_why(wants, actor))
+    return _paused(routine, until)
+
+
+def pause_many(routines: Sequence[Routine], wants: Wants, actor: str) -> list[str | RoutineError]:
+    until, ids = wants.get("until"), [routine.pk for routine in routines]
+    done = service.pause_routines(ids, until=until, **who_and_why(wants, actor))
+    return [done.refused.get(routine.pk) or _paused(routine, until) for routine in routines]
+
+
+def _paused(routine: Routine, until: datetime | None) -> str:
     return f"Paused {routine.name} " + (f"until {local_time(until)}" if until else "until it is resumed")
 
 
 def resume(routine: Routine, wants: Wants, actor: str) -> str:
     release, was = wants.get("release", "SKIP"), routine.status
     service.resume_routine(routine, release=release, **who_and_why(wants, actor))
-    if was == RoutineStatus.ACTIVE:
+    return _resumed(routine, release, was_paused=was != RoutineStatus.ACTIVE)
+
+
+def resume_many(routines: Sequence[Routine], wants: Wants, actor: str) -> list[str | RoutineError]:
+    release, ids = wants.get("release", "SKIP"), [routine.pk for routine in routines]
+    done = service.resume_routines(ids, release=release, **who_and_why(wants, actor))
+    return [
+        done.refused.get(routine.pk) or _resumed(routine, release, was_paused=routine.pk in done.done)
+        for routine in routines
+    ]
+
+
+def _resumed(routine: Routine, release: str, *, was_paused: bool) -> str:
+    if not was_paused:
         return Undone(f"Left {routine.name} as it is: it was not paused")
     what = {"SKIP": "skipping", "LAST": "running the last of", "ALL": "running all"}[release]
     return f"Resumed {routine.name}, {what} the slots of the pause"

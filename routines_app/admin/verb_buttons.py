@@ -5,7 +5,7 @@ What each does is in `verb_acts.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from routines_app.admin import verb_acts
@@ -21,6 +21,7 @@ from routines_app.admin.verb_forms import (
     RunForm,
     VerbForm,
 )
+from routines_app.core.errors import RoutineError
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Routine
 
@@ -38,6 +39,8 @@ class Verb:
     permission: str
     explains: str
     act: Callable[[Routine, Wants, str], str]
+    act_on_many: Callable[[Sequence[Routine], Wants, str], list[str | RoutineError]] | None = None
+    """The same for many at once, by a fixed number of statements: what was done of each, or why not."""
     form: type[VerbForm] = VerbForm
     statuses: frozenset[RoutineStatus] = LIVING
     danger: bool = False
@@ -88,6 +91,7 @@ VERBS = {
             permission="pause_routine",
             explains="Running runs finish, waiting ones are held, and no slot fires until it is resumed.",
             act=verb_acts.pause,
+            act_on_many=verb_acts.pause_many,
             form=PauseForm,
             statuses=frozenset({RoutineStatus.ACTIVE}),
         ),
@@ -98,6 +102,7 @@ VERBS = {
             permission="pause_routine",
             explains="Held runs go on, and the schedule continues from now.",
             act=verb_acts.resume,
+            act_on_many=verb_acts.resume_many,
             form=ResumeForm,
             statuses=frozenset({RoutineStatus.PAUSED}),
         ),

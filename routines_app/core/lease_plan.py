@@ -179,6 +179,8 @@ def has_room(pool: str, usage: PoolUsage) -> str:
 def is_full(pool: str, usage: PoolUsage, ahead: int) -> str:
     """Why the pool does not let it in: who is in it, and who goes before it."""
     others = f", and {ahead} that wait go before it" if ahead else ""
+    if not usage.ceiling:
+        return f"pool {pool} lets nothing start ({usage.in_flight} of 0 in flight{others})"
     return f"pool {pool} is full ({usage.in_flight} of {usage.ceiling} in flight{others})"
 
 

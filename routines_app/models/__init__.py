@@ -5,6 +5,7 @@ No rules and no queries beyond that: what is accepted is `verbs/checking`, who w
 
 from routines_app.models.moved_entry import MovedEntry, OldFire
 from routines_app.models.node import Node, Role
+from routines_app.models.pause_batch import PauseBatch
 from routines_app.models.pool import Pool
 from routines_app.models.rotation import Rotation
 from routines_app.models.rotation_member import RotationMember
@@ -24,6 +25,7 @@ __all__ = [
     "MovedEntry",
     "Node",
     "OldFire",
+    "PauseBatch",
     "Pool",
     "Role",
     "Rotation",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.core.validators import MinValueValidator
 from django.db import models
 
 
@@ -11,7 +10,13 @@ class Pool(models.Model):
 
     name = models.CharField(max_length=100, unique=True)
     max_concurrent = models.PositiveIntegerField(
-        validators=[MinValueValidator(1)], help_text="At most this many runs of the pool are in flight together."
+        help_text="At most this many runs of the pool are in flight together; 0: none starts."
+    )
+    drained_from = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Its ceiling before it was drained; empty: it is not drained.",
     )
 
     # True or NULL: a plain unique index then says on every database that there is one default pool at most.
@@ -26,7 +31,10 @@ class Pool(models.Model):
     class Meta:
         ordering = ["name"]
         constraints = [
-            models.CheckConstraint(condition=models.Q(max_concurrent__gte=1), name="pool_has_room_for_one"),
+            models.CheckConstraint(
+                condition=models.Q(drained_from__isnull=True) | models.Q(drained_from__gte=1, max_concurrent=0),
+                name="pool_drained_has_no_room",
+            ),
             models.CheckConstraint(
                 condition=models.Q(is_default__isnull=True) | models.Q(is_default=True),
                 name="pool_is_default_or_says_nothing",
@@ -35,3 +43,8 @@ class Pool(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.max_concurrent})"
+
+    @property
+    def ceiling(self) -> int:
+        """What it has when it is not drained."""
+        return self.max_concurrent if self.drained_from is None else self.drained_from

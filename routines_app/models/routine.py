@@ -62,6 +62,16 @@ class Routine(models.Model):
     status = word_field(RoutineStatus, RoutineStatus.ACTIVE)
     paused_until = models.DateTimeField(null=True, blank=True)
     pause_reason = models.TextField(blank=True, default="", db_default="", help_text="Why it is paused or parked.")
+    pause_batch = models.ForeignKey(
+        "PauseBatch",
+        null=True,
+        blank=True,
+        editable=False,
+        db_index=False,  # `routine_by_batch` is one, in the order of the ids
+        on_delete=models.PROTECT,
+        related_name="routines",
+        help_text="The batch that paused it; empty: its pause is its own.",
+    )
 
     priority = word_field(Priority, Priority.MEDIUM)
     emphasis = models.FloatField(default=1.0, db_default=1.0)
@@ -146,6 +156,7 @@ class Routine(models.Model):
             models.Index(fields=["status", "name"], name="routine_by_status"),
             models.Index(fields=["task"], name="routine_by_task"),
             models.Index(fields=["declared_in", "declared_seen_at"], name="routine_by_declaration"),
+            models.Index(fields=["pause_batch", "id"], name="routine_by_batch"),
         ]
         constraints = [
             is_word("status", RoutineStatus, "routine_status_is_known"),
@@ -191,6 +202,10 @@ class Routine(models.Model):
             models.CheckConstraint(
                 condition=Q(paused_until__isnull=True) | Q(status=RoutineStatus.PAUSED.value),
                 name="routine_paused_until_only_when_paused",
+            ),
+            models.CheckConstraint(
+                condition=Q(pause_batch__isnull=True) | Q(status=RoutineStatus.PAUSED.value),
+                name="routine_in_a_batch_only_when_paused",
             ),
         ]
         permissions = [

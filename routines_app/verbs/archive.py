@@ -30,4 +30,5 @@ def archive_routine(routine: RoutineRef, *, actor: str = "", reason: str = "") -
 def _archive(edit: Edit) -> None:
     routine = edit.routine
     routine.status, routine.paused_until, routine.pause_reason = RoutineStatus.ARCHIVED, None, ""
-    edit.save_routine("status", "paused_until", "pause_reason")
+    routine.pause_batch = None
+    edit.save_routine("status", "paused_until", "pause_reason", "pause_batch")

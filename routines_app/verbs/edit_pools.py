@@ -21,14 +21,14 @@ from routines_app.verbs.held_rows import verb_transaction
 
 FIELDS: dict[str, Rule] = {
     "name": Name(longest=100),
-    "max_concurrent": Integer(least=1, most=2**31 - 1),
+    "max_concurrent": Integer(least=0, most=2**31 - 1),
     "is_default": flag,
 }
 TRIES = 3  # at being the default pool, when somebody else makes another one the default at the same moment
 
 
 def create_pool(name: str, *, max_concurrent: int, is_default: bool = False) -> Pool:
-    """Create a pool: at most `max_concurrent` of its runs are in flight together.
+    """Create a pool: at most `max_concurrent` of its runs are in flight together; 0: none of them starts.
 
     The default pool is the one of all routines that name none; it takes the place of the one that was it before.
     """
@@ -40,6 +40,8 @@ def create_pool(name: str, *, max_concurrent: int, is_default: bool = False) -> 
 def update_pool(pool: Pool | int | str, **changes: Any) -> Pool:
     """Change a pool's `name`, `max_concurrent` or `is_default`. A higher ceiling lets waiting runs go at once.
 
+    Whoever gives a drained pool a ceiling has opened it.
+
     A pool that becomes the default takes the active runs in that have none; one that is it no longer keeps what it has.
     Of very many such runs the beats take the rest in, within seconds; none that waits goes past the pool meanwhile.
     """
@@ -47,6 +49,8 @@ def update_pool(pool: Pool | int | str, **changes: Any) -> Pool:
     if changes.get("name") == found.name:  # which may be older than the rules for names
         del changes["name"]
     checked = checked_pool(changes)
+    if "max_concurrent" in checked:  # what it was drained from counts no longer
+        checked["drained_from"] = None
     for field, value in checked.items():
         setattr(found, field, value)
     save_pool(found, update_fields=sorted(checked))

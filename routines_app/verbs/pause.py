@@ -20,7 +20,7 @@ def pause_routine(
 ) -> Routine:
     """Keep a routine from firing, for good or until a time. Running runs finish, PENDING ones are held.
 
-    Pausing a paused routine changes its end and its reason.
+    Pausing a paused routine changes its end and its reason; one that a batch has paused leaves the batch.
     """
     return _pause_until(routine, None if until is None else moment("until", until), "until", reason, actor)
 
@@ -46,8 +46,9 @@ def _pause(edit: Edit, until: datetime | None) -> None:
     routine = edit.routine
     before = {"status": routine.status, "paused_until": routine.paused_until}
     routine.status, routine.paused_until, routine.pause_reason = RoutineStatus.PAUSED, until, edit.reason
-    edit.save_routine("status", "paused_until", "pause_reason")
+    routine.pause_batch = None  # whatever paused it before, this pause is its own
+    edit.save_routine("status", "paused_until", "pause_reason", "pause_batch")
     replan(routine, edit.state, edit.now)
     edit.save_state()
-    hold_runs(routine)
+    hold_runs([routine.pk])
     edit.record(ChangeKind.PAUSED, before=before, after={"status": routine.status, "paused_until": until})

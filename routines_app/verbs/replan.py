@@ -92,7 +92,7 @@ def _replan(edit: Edit) -> bool:
     before, is_edited = {"next_slot": state.next_slot}, is_edited_outside(routine, state)
     if _was_woken_by_hand(edit):
         slept = HELD_SINCE[Source(state.next_source)]
-        change_plan(routine, state, edit.now, slept, lambda: release_held_runs(routine, edit.now))
+        change_plan(routine, state, edit.now, slept, lambda: release_held_runs([routine.pk], edit.now))
     elif state.fingerprint != fingerprint_of(routine):
         change_plan(routine, state, edit.now, Reason.SUPERSEDED, lambda: None)  # it was changed already
     elif not plan_unless_due(routine, state, edit.now):

@@ -49,6 +49,6 @@ def _wake(edit: Edit) -> None:
     routine = edit.routine
     routine.status, routine.pause_reason = RoutineStatus.ACTIVE, ""
     edit.save_routine("status", "pause_reason")
-    release_held_runs(routine, edit.now)
+    release_held_runs([routine.pk], edit.now)
     # Only after an edit by plain SQL are there any left: slots of the new cron that nobody has planned.
     skip_passed_over(routine, edit.state, edit.now)

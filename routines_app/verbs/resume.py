@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from routines_app.core.errors import NotAllowed
 from routines_app.core.triggers import Span
 from routines_app.core.words import CatchUpPolicy, RoutineStatus
-from routines_app.models import Routine
+from routines_app.models import Routine, RoutineState
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.plan.pause import end_pause
 from routines_app.protocol.plan.planning import fault_of
@@ -13,9 +15,10 @@ from routines_app.protocol.plan.unfired import unfired
 from routines_app.protocol.rotate.left_out import bring_back
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.checking.rules import Word
-from routines_app.verbs.editing import Edit, editing
+from routines_app.verbs.editing import editing
 
 RELEASE = Word(CatchUpPolicy)
+NEEDS_PAUSED = "resume needs a PAUSED routine; reset a PARKED one"
 
 
 def resume_routine(routine: RoutineRef, *, release: str = "SKIP", actor: str = "", reason: str = "") -> Routine:
@@ -28,19 +31,22 @@ def resume_routine(routine: RoutineRef, *, release: str = "SKIP", actor: str = "
         if edit.routine.status == RoutineStatus.ACTIVE:
             return edit.routine
         if edit.routine.status != RoutineStatus.PAUSED:
-            raise NotAllowed("status", edit.routine.status, "resume needs a PAUSED routine; reset a PARKED one")
-        _refuse_uncomputable(edit)
+            raise NotAllowed("status", edit.routine.status, NEEDS_PAUSED)
+        if (refusal := refusal_of(edit.routine, edit.state, edit.now)) is not None:
+            raise refusal
         end_pause(edit.routine, edit.state, edit.now, policy, actor=edit.actor, reason=edit.reason)
         if edit.routine.rotation_id is not None:
             bring_back([edit.routine.pk])
     return edit.routine
 
 
-def _refuse_uncomputable(edit: Edit) -> None:
-    fault = fault_of(edit.routine, edit.state, edit.now)
-    if fault is not None:
-        expected = f"its next fire cannot be computed ({fault}): edit the schedule, then resume it"
-        raise NotAllowed("routine", edit.routine.name, expected)
+def refusal_of(routine: Routine, state: RoutineState, now: datetime) -> NotAllowed | None:
+    """Why a paused routine cannot be resumed, if so."""
+    fault = fault_of(routine, state, now)
+    if fault is None:
+        return None
+    expected = f"its next fire cannot be computed ({fault}): edit the schedule, then resume it"
+    return NotAllowed("routine", routine.name, expected)
 
 
 def slots_to_release(routine: RoutineRef) -> Span | None:

@@ -120,6 +120,8 @@ def _room(run: Waiter) -> str:
     used = f"({run.usage.in_flight} of {run.usage.ceiling})"
     if run.usage.room:
         return f"pool {run.pool} has room {used}: a beat lets the first in its queue go in a moment"
+    if not run.usage.ceiling:
+        return f"pool {run.pool} lets nothing start: its ceiling is 0, and {run.usage.in_flight} are in flight"
     return f"pool {run.pool} is full {used}"
 
 

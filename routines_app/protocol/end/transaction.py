@@ -191,8 +191,8 @@ def _park_if_hopeless(routine: Routine, state: RoutineState, now: datetime) -> s
     why = f"{state.failure_count} failed chains in a row"
     before = {"status": routine.status}
     routine.status, routine.paused_until, routine.pause_reason = RoutineStatus.PARKED, None, why
-    routine.version = F("version") + 1
-    routine.save(update_fields=["status", "paused_until", "pause_reason", "version", "updated_at"])
+    routine.pause_batch, routine.version = None, F("version") + 1
+    routine.save(update_fields=["status", "paused_until", "pause_reason", "pause_batch", "version", "updated_at"])
     replan(routine, state, now)
     after = {"status": RoutineStatus.PARKED.value}
     changes.record(ChangeKind.PARKED, routine, state, now, actor=changes.WORKER, reason=why, before=before, after=after)

@@ -1,7 +1,8 @@
 """Row locks: every row that the protocol locks, it locks here, or in a SQL statement that keeps the same order.
 
 The order, for everybody: routine states, then pools, then runs, each kind in the order of its ids. Whoever holds a pool
-never asks for a state; a claim, which has its states already, may ask for pools. The runs of an exclusive routine are
+never asks for a state; a claim, which has its states already, may ask for pools. A batch of pauses is locked before the
+states of its routines, by those alone who fill or resume it. The runs of an exclusive routine are
 kept apart by its state, so whoever holds that may lock them in turns. A lock is taken in one of two ways:
 
 * waiting, by those who must have the row: a verb, the end of a run; a start too, for a moment;
@@ -20,7 +21,7 @@ from uuid import UUID
 from django.db import connections, transaction
 from django.db.models import Model, QuerySet
 
-from routines_app.models import Pool, RoutineRun, RoutineState
+from routines_app.models import PauseBatch, Pool, Routine, RoutineRun, RoutineState
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
 
@@ -55,6 +56,24 @@ def lock_states(routine_ids: Collection[int]) -> list[RoutineState]:
     """The states of these routines, locked in the order of their ids. Waits."""
     states = RoutineState.objects.using(ledger_alias()).filter(AnyOf("pk", routine_ids)).order_by("pk")
     return list(states.select_for_update())
+
+
+def lock_or_make_states(routine_ids: Collection[int]) -> list[RoutineState]:
+    """The same for routines of which a plain insert may have left the state out: it is made up for. Waits."""
+    found = lock_states(routine_ids)
+    if len(found) == len(routine_ids):
+        return found
+    missing = keep_keys(Routine, set(routine_ids) - {state.pk for state in found})
+    made = [RoutineState(routine_id=routine_id) for routine_id in sorted(missing)]
+    RoutineState.objects.using(ledger_alias()).bulk_create(made, ignore_conflicts=True)
+    return lock_states(routine_ids)
+
+
+def lock_batch(batch_id: int) -> PauseBatch | None:
+    """The batch of pauses, locked: whoever fills or resumes it does so alone. Waits. Comes before all other locks."""
+    features = connections[ledger_alias()].features
+    batches = PauseBatch.objects.using(ledger_alias()).filter(pk=batch_id)
+    return batches.select_for_update(no_key=features.has_select_for_no_key_update).first()
 
 
 def lock_free_states(routine_ids: Collection[int]) -> set[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db.models import F, Q, QuerySet, Value
@@ -9,7 +10,8 @@ from django.db.models.functions import Greatest
 
 from routines_app.core.holding import HELD_AS
 from routines_app.core.words import Reason, RunStatus
-from routines_app.models import Routine, RoutineRun
+from routines_app.models import RoutineRun
+from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import update_in_order
 
@@ -17,18 +19,18 @@ HELD_BY_STATUS = Q(routine__status__in=sorted(HELD_AS)) & Q(requested_at=None)
 """`held_as`, asked of many runs at once."""
 
 
-def hold_runs(routine: Routine) -> int:
+def hold_runs(routine_ids: Collection[int]) -> int:
     """Hold what waits to be sent; what is in the broker is handed back by the worker that receives it."""
-    waiting = _unsent(routine).filter(requested_at=None)
+    waiting = _unsent(routine_ids).filter(requested_at=None)
     return update_in_order(waiting, publish_after=None, admitted_at=None, reason=Reason.PAUSED)
 
 
-def release_held_runs(routine: Routine, now: datetime) -> int:
+def release_held_runs(routine_ids: Collection[int], now: datetime) -> int:
     """Let what was held go on, each as soon as it is eligible."""
-    waiting_for_nobody = _unsent(routine).filter(Q(publish_after=None) | Q(reason__in=sorted(HELD_AS.values())))
+    waiting_for_nobody = _unsent(routine_ids).filter(Q(publish_after=None) | Q(reason__in=sorted(HELD_AS.values())))
     return update_in_order(waiting_for_nobody, publish_after=Greatest(F("eligible_at"), Value(now)), reason=Reason.NONE)
 
 
-def _unsent(routine: Routine) -> QuerySet[RoutineRun]:
+def _unsent(routine_ids: Collection[int]) -> QuerySet[RoutineRun]:
     runs = RoutineRun.objects.using(ledger_alias())
-    return runs.filter(routine_id=routine.pk, status=RunStatus.PENDING, dispatched_at=None)
+    return runs.filter(AnyOf("routine_id", routine_ids), status=RunStatus.PENDING, dispatched_at=None)

@@ -42,6 +42,7 @@ def park(routine: Routine, reason: str, now: datetime) -> bool:
         status=RoutineStatus.PARKED,
         pause_reason=reason,
         paused_until=None,
+        pause_batch=None,
         version=F("version") + 1,  # whoever edits it on a form that was filled in before is refused
         updated_at=now,
     )

@@ -58,10 +58,15 @@ def skip_unfired(routine: Routine, state: RoutineState, until: datetime, reason:
     The caller has locked the state, and saves it. The moment of a hint stands alone: when slots follow it,
     `state.next_slot` is still not later than `until` afterwards.
     """
-    source = None if state.next_slot is None or state.next_slot > until else slot_source_of(routine, state)
-    left = move_past_unfired(routine, state, until, reason)
-    write_left([(routine, state, [each._replace(source=source) for each in left])], now)
+    left = leave_unfired(routine, state, until, reason)
+    write_left([(routine, state, left)], now)
     return bool(left)
+
+
+def leave_unfired(routine: Routine, state: RoutineState, until: datetime, reason: Reason) -> list[Left]:
+    """The same without writing: the rows say why those slots were planned."""
+    source = None if state.next_slot is None or state.next_slot > until else slot_source_of(routine, state)
+    return [each._replace(source=source) for each in move_past_unfired(routine, state, until, reason)]
 
 
 def move_past_unfired(routine: Routine, state: RoutineState, until: datetime, reason: Reason) -> list[Left]:

@@ -29,6 +29,7 @@ from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.plan.held import HELD_BY_STATUS
 from routines_app.protocol.upkeep import nodes, orphans, prune
 from routines_app.protocol.upkeep.archived import cancel_archived
+from routines_app.protocol.upkeep.emptied_batches import close_emptied
 from routines_app.protocol.upkeep.locked import tell_locked
 from routines_app.protocol.upkeep.lost_messages import republish_lost
 from routines_app.protocol.upkeep.sampled import Sampling
@@ -78,6 +79,7 @@ def reconcile_once(now: datetime, observer: orphans.Observer, monotonic: float) 
         report.cancelled = _apart("cancelled", lambda: cancel_unreadable(now))
         report.cancelled += _apart("archived", lambda: cancel_archived(now))
         _apart("unpooled", take_unpooled)
+        _apart("batches", lambda: close_emptied(now))
         report.gone_nodes = _apart("gone_nodes", lambda: nodes.forget_gone(now))
         report.pruned = _apart("pruned", lambda: _sweep.once(now) or 0)
         report.pruned += _apart("old fires", lambda: prune.forget_old_fires(now))

@@ -103,6 +103,7 @@ OTHER_VERBS = {
     "status": "use pause_routine, resume_routine, archive_routine or reset_routine",
     "paused_until": "use pause_routine(routine, until=…)",
     "pause_reason": "use pause_routine(routine, reason=…)",
+    "pause_batch": "use pause_batch(name, …)",
     "declared_in": "it says where the routine comes from and cannot be changed",
     "depth": "it follows from parent",
     "shadow": "use switch_over",

@@ -35,8 +35,9 @@ def section_of(routine: Routine) -> str:
 
 
 def entry_of_pool(pool: Pool) -> dict[str, Any]:
-    found = {name: getattr(pool, column) for name, column in OF_POOLS.items()}
-    return {name: value for name, value in found.items() if value}
+    """Its ceiling is the one that it has when it is open: draining it is no decision for another place."""
+    found = {name: getattr(pool, column) for name, column in OF_POOLS.items()} | {"max_concurrent": pool.ceiling}
+    return {name: value for name, value in found.items() if name == "max_concurrent" or value}
 
 
 def entry_of(routine: Routine, rotation: Rotation | None, hider: Hider) -> dict[str, Any]:

@@ -43,11 +43,21 @@ def _draft(name: str, entry: Entry, stored: Pool | None, drafts: PoolDrafts) -> 
         _plan(drafts, name, ImportAction.CREATE, {}, entry_of_pool(pool))
         return
     checked = checked_pool(given)
-    changes = {column: value for column, value in checked.items() if getattr(stored, column) != value}
+    changes = _changes(stored, checked)
     action = ImportAction.CHANGE if changes else ImportAction.UNCHANGED
     _plan(drafts, name, action, entry_of_pool(stored), entry_of_pool(Pool(name=name, **checked)))
     if changes:
         drafts.changed.append((stored, changes))
+
+
+def _changes(stored: Pool, checked: dict[str, Any]) -> dict[str, Any]:
+    """One that is drained stays so: whoever has stopped a pool does not find it open because a file came in."""
+    ceiling = checked["max_concurrent"]
+    changes = {column: value for column, value in checked.items() if getattr(stored, column) != value}
+    if stored.drained_from is None or not ceiling:
+        return changes if ceiling or stored.drained_from is None else changes | {"drained_from": None}
+    changes.pop("max_concurrent", None)
+    return changes if ceiling == stored.drained_from else changes | {"drained_from": ceiling}
 
 
 def _draft_default(entries: dict[str, Entry], there: dict[str, Pool], drafts: PoolDrafts, problems: Problems) -> None:

@@ -22,6 +22,7 @@ from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import keep_keys, lock_states
+from routines_app.protocol.plan.pause import NOT_PAUSED
 from routines_app.protocol.plan.planning import replan
 from routines_app.protocol.record import changes
 from routines_app.protocol.rotate.enrol import enrol
@@ -197,7 +198,7 @@ def _archive_batch(rotation: Rotation, routine_ids: Sequence[int], by: By, statu
     found = [pair for pair in found if pair[0].status in statuses]
     ids = [routine.pk for routine, _ in found]
     before = [{"status": routine.status} for routine, _ in found]
-    update(found, now, versioned=False, status=RoutineStatus.ARCHIVED, paused_until=None, pause_reason="")
+    update(found, now, versioned=False, status=RoutineStatus.ARCHIVED, **NOT_PAUSED)
     RoutineState.objects.using(ledger_alias()).filter(AnyOf("pk", ids)).update(
         next_slot=None,
         slot_source="",

@@ -297,6 +297,7 @@ def test_an_action_that_takes_long_asks_to_go_on(
 ) -> None:
     """A request does what it has time for, and the page holds what is left; whoever confirms goes on with those."""
     monkeypatch.setattr(actions, "SECONDS", -1.0)
+    monkeypatch.setattr(actions, "PIECE", 1)
     before = "ACTIVE" if action == "pause" else "PARKED"
     routines = [make_routine(name, status=before) for name in "abc"]
     page = act(operator, action, *routines, confirmed="1", reason="deploy")

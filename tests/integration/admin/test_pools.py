@@ -34,11 +34,11 @@ def test_raising_a_ceiling_wakes_the_beats(operator: Client, django_capture_on_c
     [
         ({"name": "be\x07ll", "max_concurrent": "1"}, "name", "control characters"),
         ({"name": "taken", "max_concurrent": "1"}, "name", "no other pool"),
-        ({"name": "new", "max_concurrent": "0"}, "max_concurrent", "1"),
+        ({"name": "new", "max_concurrent": "-1"}, "max_concurrent", "0"),
         (
             {"name": "new", "max_concurrent": "99999999999"},
             "max_concurrent",
-            "less than or equal|between 1 and",
+            "less than or equal|between 0 and",
         ),
     ],
 )

@@ -16,6 +16,7 @@ from routines_app.core.words import RoutineStatus, RunStatus, Source
 from routines_app.models import (
     ChangeKind,
     Node,
+    PauseBatch,
     Pool,
     Rotation,
     RotationMember,
@@ -203,9 +204,25 @@ def test_one_sample_of_a_rotation_at_a_time() -> None:
     assert_refused("one_sample_at_a_time", lambda: RotationSample.objects.create(rotation=of, at=NOW, **counts))
 
 
-def test_a_pool_has_room_for_one() -> None:
-    """A ceiling of nothing would hold everything for ever."""
-    assert_refused("pool_has_room_for_one", lambda: Pool.objects.create(name="none", max_concurrent=0))
+def test_a_pool_that_is_drained_has_no_room() -> None:
+    """What it was drained from is remembered only as long as it is."""
+    Pool.objects.create(name="none", max_concurrent=0)
+    Pool.objects.create(name="drained", max_concurrent=0, drained_from=3)
+    assert_refused("pool_drained_has_no_room", lambda: Pool.objects.create(name="x", max_concurrent=2, drained_from=3))
+    assert_refused("pool_drained_has_no_room", lambda: Pool.objects.create(name="x", max_concurrent=0, drained_from=0))
+
+
+def test_only_what_is_paused_is_in_a_batch() -> None:
+    """And open batches have different names."""
+    batch = PauseBatch.objects.create(name="sale", up_to_id=0)
+    routine(status="PAUSED", pause_batch=batch)
+    assert_refused("routine_in_a_batch_only_when_paused", lambda: routine(name="active", pause_batch=batch))
+    assert_refused("one_open_batch_of_a_name", lambda: PauseBatch.objects.create(name="sale", up_to_id=0))
+    for _ in range(2):
+        PauseBatch.objects.create(name="sale", up_to_id=0, is_open=None, closed_at=NOW)
+    assert_refused(
+        "batch_is_open_or_was_closed", lambda: PauseBatch.objects.create(name="x", up_to_id=0, closed_at=NOW)
+    )
 
 
 def test_one_pool_is_the_default_and_the_others_say_nothing() -> None:
@@ -245,13 +262,16 @@ def test_every_constraint_has_a_test_here() -> None:
         "one_sample_at_a_time",
         "one_run_per_slot_and_attempt",
         "one_exclusive_run_at_a_time",
-        "pool_has_room_for_one",
+        "pool_drained_has_no_room",
+        "routine_in_a_batch_only_when_paused",
+        "one_open_batch_of_a_name",
+        "batch_is_open_or_was_closed",
         "pool_is_default_or_says_nothing",
         "change_kind_is_known",
         "node_role_is_known",
     }
     tables: list[type[models.Model]] = [Routine, RoutineState, RoutineRun, Pool, Node, ScheduleChange]
-    tables += [Rotation, RotationMember, RotationSample]
+    tables += [PauseBatch, Rotation, RotationMember, RotationSample]
     assert tested == {constraint.name for table in tables for constraint in table._meta.constraints}
 
 

@@ -32,6 +32,7 @@ from routines_app.verbs.declare import declare_routine
 
 RELEASED = ("routines", "0005_own_limits")
 BEFORE_ROTATIONS = ("routines", "0007_hints")
+BEFORE_BATCHES = ("routines", "0011_shadow")
 BEFORE_SHADOW = ("routines", "0010_once")
 BEFORE_ONCE = ("routines", "0009_declared")
 BEFORE_DECLARED = ("routines", "0008_rotations")
@@ -262,3 +263,17 @@ def test_a_pause_of_a_routine_in_shadow_does_not_end_by_itself() -> None:
     routines = older.get_model("routines", "Routine").objects
     assert routines.values_list("status", "paused_until").get() == ("PAUSED", None)
     assert older.get_model("routines", "RoutineState").objects.get().next_run_at is None
+
+
+@pytest.mark.usefixtures("forward_again")
+def test_what_a_batch_has_paused_stays_paused_and_pools_have_room() -> None:
+    """An older release knows neither batches nor a ceiling of 0: the least that it knows is 1."""
+    service.create_routine("shop", task="celery.accumulate", every="1m", tags=["shop"])
+    service.pause_batch("sale", tag="shop", reason="a sale")
+    for name, ceiling in (("drained", 7), ("none", 0), ("some", 3)):
+        service.create_pool(name, max_concurrent=ceiling)
+    service.drain_pool("drained")
+    older = migrated_back(BEFORE_BATCHES)
+    routines, pools = (older.get_model("routines", name).objects for name in ("Routine", "Pool"))
+    assert routines.values_list("status", "pause_reason").get() == ("PAUSED", "a sale")
+    assert dict(pools.values_list("name", "max_concurrent")) == {"drained": 7, "none": 1, "some": 3}

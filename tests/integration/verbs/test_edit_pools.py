@@ -34,7 +34,7 @@ def test_a_pool_is_made_and_changed_and_beats_are_woken(django_capture_on_commit
         ({"name": ""}, "name"),
         ({"name": "x" * 101}, "name"),
         ({"name": "bell\x07"}, "name"),
-        ({"max_concurrent": 0}, "max_concurrent"),
+        ({"max_concurrent": -1}, "max_concurrent"),
         ({"max_concurrent": "2"}, "max_concurrent"),
         ({"max_concurrent": 2**31}, "max_concurrent"),
     ],

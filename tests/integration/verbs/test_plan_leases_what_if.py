@@ -130,7 +130,7 @@ def test_what_if_overlap_were_decided_otherwise(make: Make) -> None:
         ({"pools": ["db"]}, "pools: ['db'] is not accepted: give a mapping from names"),
         ({"pools": {"nowhere": 3}}, "pools: 'nowhere' is not accepted: no pool has that name; there are: db"),
         ({"pools": {True: 3}}, "pools: True is not accepted"),
-        ({"pools": {"db": 0}}, "pools: 0 is not accepted: give a whole number between 1 and"),
+        ({"pools": {"db": -1}}, "pools: -1 is not accepted: give a whole number between 0 and"),
         ({"paused": "report"}, "paused: 'report' is not accepted: give a list of names"),
         ({"paused": ["reprot"]}, "paused: 'reprot' is not accepted: no routine has that name"),
         ({"paused": [None]}, "paused: None is not accepted"),

@@ -186,7 +186,7 @@ def test_plan_from_another_moment(make: Make) -> None:
         (["queue", "--limit", "0"], "limit: 0 is not accepted"),
         (["clear-overrides", "--pool", "nowhere"], "no pool has that name"),
         (["run-stalest", "--pool-id", "999999"], "no pool has that id"),
-        (["pool", "create", "db", "--max", "0"], "max_concurrent: 0 is not accepted"),
+        (["pool", "create", "db", "--max", "-1"], "max_concurrent: -1 is not accepted"),
         (["pool", "change", "nowhere", "--max", "2"], "no pool has that name"),
         (["pool", "change", "nowhere"], "nothing to change"),
         (["pool", "delete", "nowhere"], "no pool has that name"),

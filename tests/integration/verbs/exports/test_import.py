@@ -108,7 +108,7 @@ def test_every_problem_is_told_at_once_and_names_its_place(make: Make) -> None:
     make("mine", rotation=service.create_rotation("there"))
     data = {
         "format": 1,
-        "pools": {"db": {"max_concurrent": 0}, "x": {"max_concurrent": 1, "size": 2}},
+        "pools": {"db": {"max_concurrent": -1}, "x": {"max_concurrent": 1, "size": 2}},
         "rotations": {"there": {"budget": 0, "seed": "no.such"}, "mine": {}},
         "routines": {
             "one": {"task": "no.such", "cron": "61 * * * *", "timeout": "soon", "prority": "HIGH"},
