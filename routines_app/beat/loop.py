@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -96,6 +97,8 @@ class BeatLoop:
         if woken or time.monotonic() >= self._look_at:
             self._looked_at = time.monotonic()
             self._look_at = time.monotonic() + self._guarded_look()
+        if self._departure.is_asked:
+            self._say_goodbye()
         self._departure.leave_if_asked()
 
     def close(self) -> None:
@@ -245,6 +248,12 @@ class BeatLoop:
     def _report_node(self) -> None:
         nodes.report_beat(self._declarations.scope)
         self._told = redis_client.problem()
+
+    def _say_goodbye(self) -> None:
+        """In its lifetime, that it ended in order. Whoever wants to leave waits for no database that was away."""
+        if not self._database.is_failing:
+            with suppress(Error):
+                nodes.leave_as_beat()
 
     def _report_news(self) -> None:
         """That Redis is away, or back, is told at once."""

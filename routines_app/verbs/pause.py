@@ -49,5 +49,5 @@ def _pause(edit: Edit, until: datetime | None) -> None:
     edit.save_routine("status", "paused_until", "pause_reason")
     replan(routine, edit.state, edit.now)
     edit.save_state()
-    hold_runs(routine)
+    hold_runs(routine, edit.now)
     edit.record(ChangeKind.PAUSED, before=before, after={"status": routine.status, "paused_until": until})
