@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
@@ -16,6 +16,7 @@ from routines_app import service
 from routines_app.admin.charts import Point, scatter, timeline
 from routines_app.admin.code_facts import code_facts
 from routines_app.admin.hint_facts import hints_of
+from routines_app.admin.history import history_of
 from routines_app.admin.member_facts import membership_of
 from routines_app.admin.pace_facts import pace_chart
 from routines_app.admin.permissions import may
@@ -26,9 +27,9 @@ from routines_app.admin.routine_columns import OVERDUE, schedule_of, state_of
 from routines_app.admin.run_facts import duration_point, lateness_point, overdue_runs, span_of
 from routines_app.admin.shown_values import masked_json
 from routines_app.admin.verb_buttons import VERBS, Verb, rotates
+from routines_app.admin.why_box import why_box
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import RoutineStatus
-from routines_app.masks import masked
 from routines_app.models import Routine, RoutineRun, ScheduleChange
 
 if TYPE_CHECKING:
@@ -73,8 +74,9 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
         "may_change": may(request, "change_routine"),
         "differs": code_facts(routine),
         "ledger": _ledger(routine),
-        "changes": [{"row": change, "fields": _changed_fields(change)} for change in changes[:CHANGES]],
+        "history": history_of(routine, changes[:CHANGES]),
         "pace": pace_chart(routine, changes),
+        **why_box(request, routine),
         "hints": hints_of(state, now),
         "membership": membership_of(routine),
         "may_touch": may(request, "view_rotation") or may(request, "change_rotation"),
@@ -126,13 +128,3 @@ def _points(points: Sequence[Point | None], start: datetime) -> list[Point]:
 
 def _ledger(routine: Routine) -> list[RoutineRun]:
     return service.list_runs(routine, limit=LEDGER_ROWS, large=False)
-
-
-def _changed_fields(change: ScheduleChange) -> list[tuple[str, Any, Any]]:
-    before, after = (masked(values) if isinstance(values, dict) else {} for values in (change.before, change.after))
-    return [(name, _said(name, before), _said(name, after)) for name in sorted({*before, *after})]
-
-
-def _said(name: str, values: dict[str, Any]) -> Any:
-    value = values.get(name)
-    return service.format_duration(value) if name.endswith("_ms") and isinstance(value, int) else value

@@ -147,7 +147,7 @@ def admit(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Decisio
 
 
 def in_the_way(active: Sequence[ActiveRun]) -> UUID | None:
-    """Of the routine's other runs the one that blocks: what runs, else what is on its way, else the first that waits."""
+    """The one of the routine's other runs that blocks: what runs, else what is on its way, else the first in line."""
     first = min(active, key=lambda run: (not run.running, not run.sent, run.place), default=None)
     return None if first is None else first.id
 

@@ -180,7 +180,9 @@ def _blocked(asked: Asked, run: RoutineRun) -> Sentence:
 
 def _misfired(asked: Asked, run: RoutineRun, slots: str) -> Iterator[Sentence]:
     came = run_created_at(run.pk)
-    text = f"{slots} skipped as missed: no beat came before {asked.words.at(came)}, which was too late by its policy."
+    policy = asked.routine.catch_up_policy
+    missed = f"{slots} skipped as missed: no beat came before {asked.words.at(came)}"
+    text = f"{missed}, and by its catch-up policy ({policy}) that is too late."
     yield _say(Because.SKIPPED, run, text)
     moment = max(run.scheduled_for, min(asked.at, run.scheduled_until or run.scheduled_for))
     known = asked.absence(Role.BEAT, moment)
