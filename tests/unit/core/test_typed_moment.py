@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -62,7 +63,7 @@ def test_what_is_meant(text: str, meant: str) -> None:
         "03:00 someday",
         "2026-13-01",
         "999999999 weeks ago",
-        "٠٣:٠٠",
+        "\u0660\u0663:\u0660\u0660",
         "x" * 999,
     ],
 )
@@ -74,10 +75,8 @@ def test_what_means_nothing_says_what_would_be_right(text: str) -> None:
 
 @given(text=st.text(max_size=80))
 def test_whatever_is_typed_is_a_moment_or_refused(text: str) -> None:
-    try:
+    with suppress(InvalidValue):
         assert parse_moment(text, NOW, BERLIN).tzinfo is UTC
-    except InvalidValue:
-        pass
 
 
 @given(
