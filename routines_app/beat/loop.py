@@ -90,6 +90,14 @@ class BeatLoop:
 
     def tick(self) -> None:
         """Wait a slice, or look; with SystemExit if the process was told to end."""
+        try:
+            self._wait_or_look()
+            self._departure.leave_if_asked()
+        except SystemExit:  # here, or out of the wait
+            self._say_goodbye()
+            raise
+
+    def _wait_or_look(self) -> None:
         woken = self._wait(self._look_at - time.monotonic())
         self._pools.pooled(woken)  # the wake-up may tell of room
         if woken:  # a storm of wake-ups must not become a storm of looks
@@ -97,9 +105,6 @@ class BeatLoop:
         if woken or time.monotonic() >= self._look_at:
             self._looked_at = time.monotonic()
             self._look_at = time.monotonic() + self._guarded_look()
-        if self._departure.is_asked:
-            self._say_goodbye()
-        self._departure.leave_if_asked()
 
     def close(self) -> None:
         """Let go of signals and sockets. Called inside Celery's signal handler too, so no database work."""

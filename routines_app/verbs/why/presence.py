@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.db.models import Q
-
 from routines_app.conf import get_settings
 from routines_app.models import NodeLifetime, Role
 from routines_app.protocol.ledger.database import ledger_alias
@@ -47,33 +45,31 @@ def is_known(since: datetime, now: datetime) -> bool:
 
 def silence_at(role: Role, moment: datetime, now: datetime, queue: str | None = None) -> Silence | None:
     """The silence around this moment; None: somebody was there. `queue`: only workers that consumed it count."""
-    lives = _lives(role, moment, now, queue)
+    lives = _lives(role, moment, queue)
     if any(life.started_at <= moment <= life.until for life in lives):
         return None
-    before = [life for life in lives if life.until < moment]
-    after = [life for life in lives if life.started_at > moment]
-    return Silence(
-        last=max(before, key=lambda life: life.until, default=None),
-        next=min(after, key=lambda life: life.started_at, default=None),
+    last = max((life for life in lives if life.until < moment), key=lambda life: life.until, default=None)
+    following = min(
+        (life for life in lives if life.started_at > moment), key=lambda life: life.started_at, default=None
     )
+    if last is not None and following is None and not last.in_order and last.until >= _missed_since(now):
+        return None  # its next report is still to come
+    return Silence(last=last, next=following)
 
 
-def _lives(role: Role, moment: datetime, now: datetime, queue: str | None) -> list[Life]:
+def _lives(role: Role, moment: datetime, queue: str | None) -> list[Life]:
     rows = NodeLifetime.objects.using(ledger_alias()).filter(
         readable("seen_at", "started_at", "ended_at"), role=role, seen_at__gte=moment - LOOKED_BACK
     )
     # Those around the moment first: a crowd of later ones must not hide them.
-    near = rows.filter(Q(started_at__lte=moment)).order_by("-seen_at")[:READ_AT_MOST]
+    near = rows.filter(started_at__lte=moment).order_by("-seen_at")[:READ_AT_MOST]
     later = rows.filter(started_at__gt=moment).order_by("started_at")[: 1 if queue is None else READ_AT_MOST]
-    alive_since = now - timedelta(seconds=REPORTS_MISSED * get_settings().node_seconds)
     return [
-        Life(row.name, row.started_at, _until(row, alive_since, now), row.ended_at is not None)
+        Life(row.name, row.started_at, row.ended_at or row.seen_at, row.ended_at is not None)
         for row in (*near, *later)
         if queue is None or queue in row.queues
     ]
 
 
-def _until(row: NodeLifetime, alive_since: datetime, now: datetime) -> datetime:
-    if row.ended_at is not None:
-        return row.ended_at
-    return now if row.seen_at >= alive_since else row.seen_at
+def _missed_since(now: datetime) -> datetime:
+    return now - timedelta(seconds=REPORTS_MISSED * get_settings().node_seconds)
