@@ -155,6 +155,8 @@ from routines_app.verbs.shadow.switch_over import SwitchOver, switch_over
 from routines_app.verbs.sync import Act, Step, differing, sync_declared
 from routines_app.verbs.upcoming import fires_per_hour
 from routines_app.verbs.update import update_routine
+from routines_app.verbs.why.values import Because, Sentence, Why
+from routines_app.verbs.why.why import typed_at, why
 
 # Routines: what people do with them.
 __all__ = [
@@ -211,6 +213,8 @@ __all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", 
 __all__ += ["Agenda", "Load", "PoolForecast", "agenda"]
 __all__ += ["Difference", "LeaseDecision", "LeasePlan", "Verdict", "plan_leases"]
 __all__ += ["Queue", "QueuedRun", "RunningRun", "WaitingRequest", "WaitingRequests", "queue", "requests_to_clear"]
+# Why did it run, or not?
+__all__ += ["Because", "Sentence", "Why", "typed_at", "why"]
 # Is somebody doing the work, and what is wrong?
 __all__ += ["Finding", "Health", "Level", "doctor", "health", "recent_health"]
 __all__ += ["Notice", "NoticeKind", "NoticeLevel", "Notices", "fleet_notices", "recent_notices"]

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import uuid
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
-from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 
 from routines_app import service
 from routines_app.admin.code_facts import code_facts
 from routines_app.admin.hint_facts import hints_of
+from routines_app.admin.history import history_of
 from routines_app.admin.member_facts import membership_of
 from routines_app.admin.pace_facts import pace_chart
 from routines_app.admin.permissions import may
-from routines_app.admin.phrases import clock_time, source_in_words
+from routines_app.admin.phrases import source_in_words
 from routines_app.admin.recent import recent_runs
 from routines_app.admin.rotation_facts import phases_shown
 from routines_app.admin.routine_columns import OVERDUE, schedule_of, state_of
 from routines_app.admin.run_facts import overdue_runs
 from routines_app.admin.shown_values import masked_json
 from routines_app.admin.verb_buttons import VERBS, Verb, rotates
+from routines_app.admin.why_box import why_box
 from routines_app.admin.window_charts import window_charts
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import RoutineStatus
-from routines_app.masks import masked
 from routines_app.models import Routine, RoutineRun, ScheduleChange
 
 if TYPE_CHECKING:
@@ -70,8 +69,9 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
         "may_change": may(request, "change_routine"),
         "differs": code_facts(routine),
         "ledger": _ledger(routine),
-        "changes": [{"row": change, "fields": _changed_fields(change)} for change in changes[:CHANGES]],
+        "history": history_of(routine, changes[:CHANGES]),
         "pace": pace_chart(routine, changes),
+        **why_box(request, routine),
         "hints": hints_of(state, now),
         "membership": membership_of(routine),
         "may_touch": may(request, "view_rotation") or may(request, "change_rotation"),
@@ -97,24 +97,3 @@ def _coming(routine: Routine, now: datetime) -> list[service.PlannedFire]:
 
 def _ledger(routine: Routine) -> list[RoutineRun]:
     return service.list_runs(routine, limit=LEDGER_ROWS, large=False)
-
-
-def _changed_fields(change: ScheduleChange) -> list[tuple[str, Any, Any]]:
-    before, after = (masked(values) if isinstance(values, dict) else {} for values in (change.before, change.after))
-    return [(name, _said(name, before), _said(name, after)) for name in sorted({*before, *after})]
-
-
-def _said(name: str, values: dict[str, Any]) -> Any:
-    value = values.get(name)
-    if name.endswith("_ms") and isinstance(value, int):
-        return service.format_duration(value)
-    return _moment_said(value) if name.endswith(("_at", "_until")) and isinstance(value, str) else value
-
-
-def _moment_said(text: str) -> str:
-    """A time as the page shows times; the text itself where it is none."""
-    try:
-        at = parse_datetime(text)
-    except ValueError:
-        return text
-    return clock_time(at, timezone.get_current_timezone()) if at and at.tzinfo else text

@@ -22,6 +22,7 @@ from routines_app.admin import (
     fleet_page,
     fleet_verbs,
     health_bar,
+    history,
     plan_page,
     preview,
     routine_page,
@@ -142,6 +143,17 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
 
     def overview_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
         return routine_page.routine_page(self, request, object_id)
+
+    def history_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        extra_context: dict[str, Any] | None = None,  # noqa: ARG002 - Django's signature
+    ) -> HttpResponse:
+        """Django's own page knows only what came through the admin."""
+        if not service.is_id(object_id):
+            raise Http404(f"There is no routine {object_id}.")
+        return history.history_page(self, request, int(object_id))
 
     @method_decorator(sensitive_post_parameters(*PARTS))
     def verb_view(self, request: HttpRequest, object_id: int, verb: str) -> HttpResponse:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 CHAIN_SHOWN = 50
 AGAIN_SHOWN = 20
 PICKED_SHOWN = 200
+BLOCKED_SHOWN = 20
 RETRYABLE = frozenset({"FAILED", "CANCELLED", "SKIPPED"})
 
 
@@ -48,6 +49,7 @@ def run_page(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> Templa
         "opts": admin.model._meta,
         "section": "runs",
         **_lineage(run),
+        **_in_its_way(run),
         "source": source_in_words(run.source) if run.source else "",
         "arguments": _arguments(run),
         "celery_result": _celery_result(run),
@@ -221,6 +223,16 @@ def _chain(run: RoutineRun) -> list[RoutineRun]:
     first = run.chain_id
     runs = RoutineRun.objects.filter(Q(pk=first) | Q(chain=first)).defer("args", "kwargs", "result", "traceback")
     return list(runs.order_by("attempt", "id")[:CHAIN_SHOWN])
+
+
+def _in_its_way(run: RoutineRun) -> dict[str, Any]:
+    """The run that was in its way or took its place, and those that this one blocked; what it has waited for."""
+    blocked = RoutineRun.objects.filter(blocked_by=run.pk).defer(*service.LARGE_FIELDS).order_by("-pk")
+    return {
+        "blocked_by": run.blocked_by and RoutineRun.objects.filter(pk=run.blocked_by).only("pk", "status").first(),
+        "blocked": list(blocked[:BLOCKED_SHOWN]),
+        "waited": run.waited,
+    }
 
 
 def _of_a_rotation(run: RoutineRun) -> dict[str, Any]:

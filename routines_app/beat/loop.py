@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -89,6 +90,14 @@ class BeatLoop:
 
     def tick(self) -> None:
         """Wait a slice, or look; with SystemExit if the process was told to end."""
+        try:
+            self._wait_or_look()
+            self._departure.leave_if_asked()
+        except SystemExit:  # here, or out of the wait
+            self._say_goodbye()
+            raise
+
+    def _wait_or_look(self) -> None:
         woken = self._wait(self._look_at - time.monotonic())
         self._pools.pooled(woken)  # the wake-up may tell of room
         if woken:  # a storm of wake-ups must not become a storm of looks
@@ -96,7 +105,6 @@ class BeatLoop:
         if woken or time.monotonic() >= self._look_at:
             self._looked_at = time.monotonic()
             self._look_at = time.monotonic() + self._guarded_look()
-        self._departure.leave_if_asked()
 
     def close(self) -> None:
         """Let go of signals and sockets. Called inside Celery's signal handler too, so no database work."""
@@ -245,6 +253,12 @@ class BeatLoop:
     def _report_node(self) -> None:
         nodes.report_beat(self._declarations.scope, self._broker.problem)
         self._told = redis_client.problem(), self._broker.problem
+
+    def _say_goodbye(self) -> None:
+        """In its lifetime, that it ended in order. Whoever wants to leave waits for no database that was away."""
+        if not self._database.is_failing:
+            with suppress(Error):
+                nodes.leave_as_beat()
 
     def _report_news(self) -> None:
         """That Redis or the broker is away, or back, is told at once."""

@@ -146,6 +146,12 @@ def admit(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Decisio
     )
 
 
+def in_the_way(active: Sequence[ActiveRun]) -> UUID | None:
+    """The one of the routine's other runs that blocks: what runs, else what is on its way, else the first in line."""
+    first = min(active, key=lambda run: (not run.running, not run.sent, run.place), default=None)
+    return None if first is None else first.id
+
+
 def _judge_fresh(run: Candidate, active: Sequence[ActiveRun], now: datetime) -> Decision | None:
     if not run.fresh or not active:
         return None

@@ -1,4 +1,4 @@
-"""A moment of the recent past as a person types it: `03:00 yesterday`, `2 h ago`, `monday 14:00`, `2026-11-17 03:00`.
+"""A moment as a person types it: `03:00 yesterday`, `2 h ago`, `monday 14:00`, `2026-11-17 03:00`, `tomorrow 03:00`.
 
 It is in the timezone that the person looks at, unless the text has an offset. What stands alone means the last one
 that has passed: at 02:00, `23:30` is yesterday's, and on a Tuesday `friday` is that of last week.
@@ -18,6 +18,7 @@ FIRST_YEAR, LAST_YEAR = 1900, 3000  # room on both sides: no offset leads out of
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _DAYS = {name[:letters]: number for number, name in enumerate(_WEEKDAYS) for letters in (3, len(name))}
+_FROM_TODAY = {"yesterday": timedelta(days=-1), "today": timedelta(0), "tomorrow": timedelta(days=1)}
 _NAMED_TIMES = {"midnight": time(0), "noon": time(12)}
 _CLOCK = re.compile(r"([0-9]{1,2})(?::([0-9]{2})(?::([0-9]{2}))?)?\s?(am|pm)?")
 _AGO = re.compile(r"(.+?)\s*ago")
@@ -54,7 +55,7 @@ def _iso(text: str, zone: tzinfo) -> datetime | None:
 def _spoken(text: str, now: datetime, zone: tzinfo) -> datetime | None:
     """A day and a time, in any order, or one of them."""
     words = [word for word in text.split() if word != "at"]
-    day = next((word for word in words if word in ("today", "yesterday") or word in _DAYS), None)
+    day = next((word for word in words if word in _FROM_TODAY or word in _DAYS), None)
     if day is not None:
         words.remove(day)
     clock = _clock(" ".join(words)) if words or day else None
@@ -68,10 +69,8 @@ def _spoken(text: str, now: datetime, zone: tzinfo) -> datetime | None:
 
 def _candidates(day: str | None, today: date) -> list[date]:
     """The days that may be meant, the likeliest first."""
-    if day == "today":
-        return [today]
-    if day == "yesterday":
-        return [today - timedelta(days=1)]
+    if day in _FROM_TODAY:
+        return [today + _FROM_TODAY[day]]
     if day is None:
         return [today, today - timedelta(days=1)]
     back = timedelta(days=(today.weekday() - _DAYS[day]) % 7)

@@ -23,7 +23,7 @@ def add_plain_index(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("routines", "0011_shadow")]
+    dependencies = [("routines", "0013_waits_and_lifetimes")]
 
     operations = [
         migrations.AddIndex(

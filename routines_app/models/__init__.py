@@ -5,6 +5,7 @@ No rules and no queries beyond that: what is accepted is `verbs/checking`, who w
 
 from routines_app.models.moved_entry import MovedEntry, OldFire
 from routines_app.models.node import Node, Role
+from routines_app.models.node_lifetime import NodeLifetime
 from routines_app.models.pause_batch import PauseBatch
 from routines_app.models.pool import Pool
 from routines_app.models.rotation import Rotation
@@ -24,6 +25,7 @@ __all__ = [
     "Hint",
     "MovedEntry",
     "Node",
+    "NodeLifetime",
     "OldFire",
     "PauseBatch",
     "Pool",

@@ -12,6 +12,7 @@ from django.db.models import Q
 
 from routines_app.core.keys import RANDOM_BITS, epoch_ms, uuid7_int
 from routines_app.core.transitions import ACTIVE, TERMINAL
+from routines_app.core.waits import Wait, read_waits
 from routines_app.core.words import RARE_TRIGGERS, Reason, RunStatus, RunTrigger, Source
 from routines_app.models import ledger_time
 from routines_app.models.choices import choices_of, is_word, word_field
@@ -102,6 +103,10 @@ class RoutineRun(models.Model):
         max_length=64, blank=True, default="", db_default="", help_text="Of a rotation's run: which phase of the cycle."
     )
     tick = models.UUIDField(null=True, help_text="The run of the rotation's own routine that fired it.")
+    blocked_by = models.UUIDField(
+        null=True, help_text="The run that was in its way, or that took its place; of the same routine."
+    )
+    waits = models.TextField(null=True, help_text="What it has waited for, as core/waits.py writes it; NULL: nothing.")
     stop_requested_at = models.DateTimeField(null=True)
     stop_reason = models.CharField(max_length=24, blank=True, default="", db_default="")
 
@@ -143,6 +148,7 @@ class RoutineRun(models.Model):
                 condition=Q(retry_of__isnull=False, chain__isnull=True),
             ),
             models.Index(fields=["trigger", "id"], name="run_by_rare_trigger", condition=Q(trigger__in=_RARE)),
+            models.Index(fields=["blocked_by"], name="run_by_blocker", condition=Q(blocked_by__isnull=False)),
         ]
         constraints = [
             models.UniqueConstraint(fields=["idempotency_key"], name="one_run_per_slot_and_attempt"),
@@ -182,6 +188,11 @@ class RoutineRun(models.Model):
     @property
     def is_active(self) -> bool:
         return self.status in _ACTIVE
+
+    @property
+    def waited(self) -> list[Wait]:
+        """What it has waited for so far, in order."""
+        return read_waits(self.waits)
 
     @property
     def chain_id(self) -> uuid.UUID:

@@ -50,5 +50,5 @@ def _pause(edit: Edit, until: datetime | None) -> None:
     edit.save_routine("status", "paused_until", "pause_reason", "pause_batch")
     replan(routine, edit.state, edit.now)
     edit.save_state()
-    hold_runs([routine.pk])
+    hold_runs([routine.pk], edit.now)
     edit.record(ChangeKind.PAUSED, before=before, after={"status": routine.status, "paused_until": until})

@@ -30,6 +30,7 @@ from routines_app.core.admission import (
     Skip,
     Supersede,
     admit,
+    in_the_way,
     standing,
 )
 from routines_app.core.errors import NotAllowed
@@ -37,6 +38,7 @@ from routines_app.core.holding import held_as
 from routines_app.core.keys import manual_key, unkeyed_key, unkeyed_prefix
 from routines_app.core.line import place_of
 from routines_app.core.rotation import TICK_TASK
+from routines_app.core.waits import first_wait
 from routines_app.core.words import ConcurrencyPolicy, Reason, RunStatus, RunTrigger
 from routines_app.masks import holds_secret
 from routines_app.models import ChangeKind, Routine, RoutineRun, ScheduleChange
@@ -280,10 +282,12 @@ def _admit(routine: Routine, run: RoutineRun, work: Work, now: datetime) -> None
     match Skip(Reason.OVERLAP) if in_flight else admit(candidate, active, now):
         case Skip(reason):
             run.status, run.reason, run.completed_at = RunStatus.SKIPPED, reason, now
+            run.blocked_by = in_the_way(active) or (work.turn.member.run if work.turn is not None else None)
         case Cancel(reason):
             run.status, run.reason, run.completed_at = RunStatus.CANCELLED, reason, now
+            run.blocked_by = in_the_way(active)
         case Replace(stop=stop, cancel=cancel, then=then):
-            make_room(now, stop=stop, cancel=cancel)
+            make_room(now, stop=stop, cancel=cancel, by=dict.fromkeys([*stop, *cancel], run.pk))
             _stand(run, then, now)
         case Publish() | Hold() as decided:
             _stand(run, decided, now)
@@ -303,3 +307,4 @@ def _stand(run: RoutineRun, decided: Publish | Hold, now: datetime) -> None:
     retry = timedelta(seconds=get_settings().publish_retry_seconds)
     where = standing(decided, eligible_at=run.eligible_at, now=now, publish_retry=retry)
     run.admitted_at, run.publish_after, run.reason = where
+    run.waits = first_wait(where.reason, now)

@@ -32,6 +32,8 @@ def test_no_page_has_a_serious_finding(
     addresses = [
         reverse("admin:routines_routine_changelist"),
         reverse("admin:routines_routine_overview", args=[routine.pk]),
+        reverse("admin:routines_routine_overview", args=[routine.pk]) + "?why=03:00",
+        reverse("admin:routines_routine_history", args=[routine.pk]),
         reverse("admin:routines_routine_change", args=[routine.pk]),
         reverse("admin:routines_routine_verb", args=[routine.pk, "pause"]),
         reverse("admin:routines_routinerun_changelist"),

@@ -238,7 +238,7 @@ def _enter_pools(claims: list[tuple[DueRow, Claimed]], now: datetime) -> list[tu
     go = standing(Publish(), eligible_at=now, now=now, publish_retry=retry)
 
     def entered(run: NewRun) -> NewRun:
-        return run.standing(go) if run.waits_for_room and run.pool_id in roomy else run
+        return run.standing(go, now) if run.waits_for_room and run.pool_id in roomy else run
 
     return [(row, claimed._replace(runs=tuple([entered(run) for run in claimed.runs]))) for row, claimed in claims]
 
@@ -247,10 +247,12 @@ def _make_room(claims: list[Claimed], now: datetime) -> None:
     """Only for runs that are really new: a slot that already had its row must not end that row."""
     stop = [run_id for claimed in claims for run_id in claimed.stop]
     cancel = [run_id for claimed in claims for run_id in claimed.cancel]
+    supersede = [run_id for claimed in claims for run_id in claimed.supersede]
+    by = {run_id: claimed.newest for claimed in claims for run_id in claimed.makes_way}
     if stop or cancel:
-        make_room(now, stop=stop, cancel=cancel)
-    if supersede := [run_id for claimed in claims for run_id in claimed.supersede]:
-        supersede_pending(supersede, now)
+        make_room(now, stop=stop, cancel=cancel, by=by)
+    if supersede:
+        supersede_pending(supersede, now, by)
 
 
 def _write(claims: list[tuple[DueRow, Claimed]], ticks: DueTicks, report: ClaimReport) -> list[Claimed]:

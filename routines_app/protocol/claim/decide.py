@@ -21,6 +21,7 @@ from routines_app.core.admission import (
     Skip,
     Supersede,
     admit,
+    in_the_way,
     standing,
 )
 from routines_app.core.catch_up import CatchUp
@@ -64,6 +65,16 @@ class Claimed(NamedTuple):
     """Of these, the ones that are over: the history says so."""
     moved: bool = False
     """The plan has moved and no row says so: a catch-up has ended, and failures or a hint count from then on."""
+
+    @property
+    def makes_way(self) -> tuple[UUID, ...]:
+        """The runs that end, or are asked to, for the newest of these."""
+        return (*self.stop, *self.cancel, *self.supersede)
+
+    @property
+    def newest(self) -> UUID:
+        """The newest of the runs that are to go."""
+        return next(run.id for run in reversed(self.runs) if run.is_pending)
 
     def outside(self, now: datetime) -> Claimed:
         """The same, while no row can refer to the default pool."""
@@ -209,9 +220,9 @@ class _Admission:
             return run.ended(RunStatus.SKIPPED, Reason.SHADOW, self._now)
         match admit(self._candidate(run), self._active, self._now):
             case Skip(reason):
-                return run.ended(RunStatus.SKIPPED, reason, self._now)
+                return run.ended(RunStatus.SKIPPED, reason, self._now, by=in_the_way(self._active))
             case Cancel(reason):
-                return run.ended(RunStatus.CANCELLED, reason, self._now)
+                return run.ended(RunStatus.CANCELLED, reason, self._now, by=in_the_way(self._active))
             case Replace(then=then) as making_room:
                 self._make_room(making_room)
                 run = self._standing(run, then)
@@ -230,8 +241,9 @@ class _Admission:
 
     def without_superseded(self, runs: list[NewRun]) -> list[NewRun]:
         """QUEUE with several slots due at once: of those that would wait, the newest does."""
+        newest = next((run.id for run in reversed(runs) if run.is_pending and run.id not in self.superseded), None)
         return [
-            run.ended(RunStatus.SKIPPED, Reason.SUPERSEDED, self._now) if run.id in self.superseded else run
+            run.ended(RunStatus.SKIPPED, Reason.SUPERSEDED, self._now, by=newest) if run.id in self.superseded else run
             for run in runs
         ]
 
@@ -252,7 +264,8 @@ class _Admission:
 
     def _standing(self, run: NewRun, decided: Publish | Hold) -> NewRun:
         retry = _seconds(get_settings().publish_retry_seconds)
-        return run.standing(standing(decided, eligible_at=run.eligible_at, now=self._now, publish_retry=retry))
+        where = standing(decided, eligible_at=run.eligible_at, now=self._now, publish_retry=retry)
+        return run.standing(where, self._now)
 
 
 def _place_of(run: NewRun) -> Place:
@@ -263,9 +276,11 @@ def _superseded_by_newest(row: DueRow, runs: list[NewRun], now: datetime) -> lis
     """REPLACE with several slots due at once: only the newest is worth sending."""
     if row.concurrency_policy != ConcurrencyPolicy.REPLACE:
         return runs
-    pending = [run for run in runs if run.is_pending]
-    older = {run.id for run in pending[:-1]}
-    return [run.ended(RunStatus.CANCELLED, Reason.REPLACED, now) if run.id in older else run for run in runs]
+    pending = [run.id for run in runs if run.is_pending]
+    older = set(pending[:-1])
+    return [
+        run.ended(RunStatus.CANCELLED, Reason.REPLACED, now, by=pending[-1]) if run.id in older else run for run in runs
+    ]
 
 
 def _moved_state(row: DueRow, firing: Firing) -> NewState:

@@ -19,6 +19,7 @@ from routines_app.core.catch_up import Fire
 from routines_app.core.jitter import jitter_ms
 from routines_app.core.keys import finer_slot_key, slot_key
 from routines_app.core.owed import Skipped
+from routines_app.core.waits import first_wait
 from routines_app.core.words import BASELINES, HINTED, Reason, RunStatus, RunTrigger
 from routines_app.models import RoutineRun, new_run_id
 from routines_app.protocol.claim.due import DueRow
@@ -51,6 +52,8 @@ class NewRun(NamedTuple):
     idempotency_key: str
     scheduled_until: datetime | None
     occurrences: int
+    blocked_by: UUID | None = None
+    waits: str | None = None
 
     @property
     def is_pending(self) -> bool:
@@ -61,10 +64,13 @@ class NewRun(NamedTuple):
         """It queues for its pool, and nothing else holds it."""
         return self.reason == Reason.CEILING and self.is_pending
 
-    def standing(self, where: Standing) -> NewRun:
+    def standing(self, where: Standing, now: datetime) -> NewRun:
         """The same row, as admission decided about it."""
         return self._replace(
-            admitted_at=where.admitted_at, publish_after=where.publish_after, reason=where.reason.value
+            admitted_at=where.admitted_at,
+            publish_after=where.publish_after,
+            reason=where.reason.value,
+            waits=first_wait(where.reason, now),
         )
 
     def outside(self, now: datetime) -> NewRun:
@@ -74,16 +80,18 @@ class NewRun(NamedTuple):
         """
         if not self.waits_for_room:
             return self._replace(pool_id=None)
-        return self._replace(pool_id=None, publish_after=now, reason=Reason.NONE.value)
+        return self._replace(pool_id=None, publish_after=now, reason=Reason.NONE.value, waits=None)
 
-    def ended(self, status: RunStatus, reason: Reason, now: datetime) -> NewRun:
-        """The same row, written as ended: it never goes to the broker."""
+    def ended(self, status: RunStatus, reason: Reason, now: datetime, *, by: UUID | None = None) -> NewRun:
+        """The same row, written as ended: it never goes to the broker. `by`: the run that is in its way."""
         return self._replace(
             status=status.value,
             reason=reason.value,
             completed_at=now,
             admitted_at=None,
             publish_after=None,
+            blocked_by=by,
+            waits=None,
         )
 
 

@@ -26,6 +26,7 @@ from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.ledger.locks import lock_runs, update_if, update_in_order, update_locked
 from routines_app.protocol.plan.held import HELD_BY_STATUS
+from routines_app.protocol.record.waits import because
 
 _TURN = Case(*(When(trigger=trigger, then=Value(turn)) for trigger, turn in FIRST.items()), default=Value(LAST))
 IN_TURN = (_TURN, "scheduled_for", "id")
@@ -63,7 +64,7 @@ def step_back(run_ids: Collection[UUID], now: datetime) -> bool:
     )
     if len(lock_runs(queue, run_ids)) < len(run_ids):
         return False
-    update_locked(run_ids, reason=Reason.OVERLAP, publish_after=now + LOOK_AGAIN)
+    update_locked(run_ids, **because(Reason.OVERLAP, now), publish_after=now + LOOK_AGAIN)
     return True
 
 

@@ -9,19 +9,21 @@ from uuid import UUID
 from routines_app.coordination import wakeups
 from routines_app.core.words import Reason
 from routines_app.protocol.end.finish import close_run
-from routines_app.protocol.end.overlap import request_stop
+from routines_app.protocol.end.overlap import Takers, request_stop
 from routines_app.protocol.end.unstarted import replace_pending
 from routines_app.protocol.ledger.database import on_commit
 from routines_app.protocol.record.outcome import cancelled
 
 
-def make_room(now: datetime, *, stop: Collection[UUID], cancel: Collection[UUID], force: Collection[UUID] = ()) -> None:
-    """Act on a `Replace` decision. The routines' states are locked by the caller, so their runs may be."""
+def make_room(
+    now: datetime, *, stop: Collection[UUID], cancel: Collection[UUID], force: Collection[UUID] = (), by: Takers
+) -> None:
+    """Act on a `Replace` decision: `by` says whom each makes room for. The states are locked by the caller."""
     if stop:
-        request_stop(stop, Reason.REPLACED, now)
+        request_stop(stop, Reason.REPLACED, now, by)
         on_commit(lambda: wakeups.stop_runs(stop))
     if cancel:
-        replace_pending(cancel, now)
+        replace_pending(cancel, now, by)
     for run_id in force:
         # Its row ends here, under the state's lock; its body has lost the row, can record nothing, and is stopped by
         # its watchdog.

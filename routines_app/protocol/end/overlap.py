@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from django.db.models import BooleanField, Case, F, Q, Value, When, Window
+from django.db.models import BooleanField, Case, F, Q, UUIDField, Value, When, Window
 from django.db.models.functions import RowNumber
 
 from routines_app.core.admission import ActiveRun
@@ -20,6 +21,10 @@ from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import fast_rows, ledger_alias
 from routines_app.protocol.ledger.locks import lock_runs, update_locked
 from routines_app.protocol.plan.held import HELD_BY_STATUS
+
+Takers = Mapping[UUID, UUID]
+"""By run, the one that it makes way for."""
+NOBODY: Takers = MappingProxyType({})
 
 READ_PER_KIND = 20  # at each end of a routine's line: what a backlog of thousands decides, these do
 
@@ -79,19 +84,34 @@ def _is(condition: Q) -> Case:
     return Case(When(condition, then=Value(True)), default=Value(False), output_field=BooleanField())
 
 
-def request_stop(run_ids: Collection[UUID], reason: Reason, now: datetime) -> int:
+def request_stop(run_ids: Collection[UUID], reason: Reason, now: datetime, by: Takers = NOBODY) -> int:
     """Ask RUNNING runs to stop; the first request counts. Their watchdogs see it."""
     running = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.RUNNING, stop_requested_at=None)
-    return update_locked(lock_runs(running, run_ids), stop_requested_at=now, stop_reason=reason)
+    ids = lock_runs(running, run_ids)
+    return update_locked(ids, stop_requested_at=now, stop_reason=reason, **blocked(ids, by))
 
 
-def cancel_pending(run_ids: Collection[UUID], reason: Reason, now: datetime) -> list[UUID]:
+def cancel_pending(run_ids: Collection[UUID], reason: Reason, now: datetime, by: Takers = NOBODY) -> list[UUID]:
     """End PENDING runs that have not started; which. One that starts at the same moment wins and is left alone."""
-    return end_waiting(run_ids, RunStatus.CANCELLED, reason, now)
+    return end_waiting(run_ids, RunStatus.CANCELLED, reason, now, by)
 
 
-def end_waiting(run_ids: Collection[UUID], status: RunStatus, reason: Reason, now: datetime) -> list[UUID]:
+def end_waiting(
+    run_ids: Collection[UUID], status: RunStatus, reason: Reason, now: datetime, by: Takers = NOBODY
+) -> list[UUID]:
     pending = RoutineRun.objects.using(ledger_alias()).filter(status=RunStatus.PENDING)
     ids = lock_runs(pending, run_ids)
-    update_locked(ids, status=status, reason=reason, completed_at=now, publish_after=None)
+    update_locked(ids, status=status, reason=reason, completed_at=now, publish_after=None, **blocked(ids, by))
     return ids
+
+
+def blocked(run_ids: Collection[UUID], by: Takers) -> dict[str, Any]:
+    """What to set of these runs, each of which makes way for another one: in one statement, whosever they are."""
+    made_way: dict[UUID, list[UUID]] = {}
+    for run_id in run_ids:
+        if run_id in by:
+            made_way.setdefault(by[run_id], []).append(run_id)
+    if not made_way:
+        return {}
+    whens = [When(id__in=ids, then=Value(taker)) for taker, ids in made_way.items()]
+    return {"blocked_by": Case(*whens, default=F("blocked_by"), output_field=UUIDField())}

@@ -14,7 +14,7 @@ from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.catch_up import continue_catch_up
 from routines_app.protocol.end.line import let_next_go
-from routines_app.protocol.end.overlap import cancel_pending, end_waiting
+from routines_app.protocol.end.overlap import Takers, cancel_pending, end_waiting
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import update_locked
 from routines_app.protocol.record.events import tell
@@ -45,13 +45,13 @@ def end_pending_of(
     return len(ended)
 
 
-def replace_pending(run_ids: Collection[UUID], now: datetime) -> None:
+def replace_pending(run_ids: Collection[UUID], now: datetime, by: Takers) -> None:
     """Cancel what waits because a newer run takes its place. The states are locked, and moved on by the caller."""
-    if ended := cancel_pending(run_ids, Reason.REPLACED, now):
+    if ended := cancel_pending(run_ids, Reason.REPLACED, now, by):
         tell(RoutineRun.objects.using(ledger_alias()).filter(id__in=ended).select_related("routine"))
 
 
-def supersede_pending(run_ids: Collection[UUID], now: datetime) -> None:
+def supersede_pending(run_ids: Collection[UUID], now: datetime, by: Takers) -> None:
     """End slots that wait, because a newer one stands for them (QUEUE). The states are locked."""
-    if ended := end_waiting(run_ids, RunStatus.SKIPPED, Reason.SUPERSEDED, now):
+    if ended := end_waiting(run_ids, RunStatus.SKIPPED, Reason.SUPERSEDED, now, by):
         tell(RoutineRun.objects.using(ledger_alias()).filter(id__in=ended).select_related("routine"))

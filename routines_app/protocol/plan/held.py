@@ -14,21 +14,23 @@ from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import update_in_order
+from routines_app.protocol.record.waits import because
 
 HELD_BY_STATUS = Q(routine__status__in=sorted(HELD_AS)) & Q(requested_at=None)
 """`held_as`, asked of many runs at once."""
 
 
-def hold_runs(routine_ids: Collection[int]) -> int:
+def hold_runs(routine_ids: Collection[int], now: datetime) -> int:
     """Hold what waits to be sent; what is in the broker is handed back by the worker that receives it."""
     waiting = _unsent(routine_ids).filter(requested_at=None)
-    return update_in_order(waiting, publish_after=None, admitted_at=None, reason=Reason.PAUSED)
+    return update_in_order(waiting, **because(Reason.PAUSED, now), publish_after=None, admitted_at=None)
 
 
 def release_held_runs(routine_ids: Collection[int], now: datetime) -> int:
     """Let what was held go on, each as soon as it is eligible."""
     waiting_for_nobody = _unsent(routine_ids).filter(Q(publish_after=None) | Q(reason__in=sorted(HELD_AS.values())))
-    return update_in_order(waiting_for_nobody, publish_after=Greatest(F("eligible_at"), Value(now)), reason=Reason.NONE)
+    at = Greatest(F("eligible_at"), Value(now))
+    return update_in_order(waiting_for_nobody, **because(Reason.NONE, now), publish_after=at)
 
 
 def _unsent(routine_ids: Collection[int]) -> QuerySet[RoutineRun]:

@@ -39,11 +39,12 @@ from routines_app.models import RoutineRun
 from routines_app.protocol.end.catch_up import continue_after
 from routines_app.protocol.end.line import first_of_each, let_next_go
 from routines_app.protocol.end.make_room import make_room
-from routines_app.protocol.end.overlap import active_runs
+from routines_app.protocol.end.overlap import active_runs, blocked
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.ledger.locks import lock_runs, update_locked
 from routines_app.protocol.record.events import tell
 from routines_app.protocol.record.messages import SHOWN_COLUMNS, message_of
+from routines_app.protocol.record.waits import because
 from routines_app.protocol.rotate.settle import settle_ended
 
 logger = logging.getLogger(__name__)
@@ -138,6 +139,7 @@ class Verdicts:
         self._stop: list[UUID] = []
         self._cancel: list[UUID] = []
         self._force: list[UUID] = []
+        self._takers: dict[UUID, UUID] = {}
         self._next_in_line: set[int] = set()
         self._let_one_through: set[int] = set()
 
@@ -158,18 +160,22 @@ class Verdicts:
         if is_expired(row.trigger, row.scheduled_for, row.eligible_at, row.expires_ms, self.now):
             self._skip(row, Reason.EXPIRED)
             return Skip(Reason.EXPIRED)
-        decision = admit(_candidate(row), self._others_of(row), self.now)
+        others = self._others_of(row)
+        decision = admit(_candidate(row), others, self.now)
         match decision:
             case Publish() | Hold() as decided:
                 self._stand(row, decided)
             case Cancel():
+                self._make_way([row.id], max(other.id for other in others))
                 self._drop(row.routine_id, [row.id])
             case Replace(stop=stop, cancel=cancel, force=force, then=then):
+                self._make_way([*stop, *cancel], row.id)
                 self._stop += stop
                 self._drop(row.routine_id, cancel)
                 self._force += force
                 self._stand(row, then)
             case Skip(reason):
+                self._make_way([row.id], max(other.place for other in others if other.place.is_slot).id)
                 self._skip(row, reason)
             case Supersede() | Overtake():
                 raise AssertionError("only a run that is being created stands for others, or goes before them")
@@ -221,20 +227,30 @@ class Verdicts:
         for run_id in run_ids:
             self._forget(routine_id, run_id)
 
+    def _make_way(self, run_ids: Sequence[UUID], taker: UUID) -> None:
+        self._takers.update(dict.fromkeys(run_ids, taker))
+
     def _forget(self, routine_id: int, run_id: UUID) -> None:
         self._active.get(routine_id, {}).pop(run_id, None)
 
     def write(self) -> None:
-        make_room(self.now, stop=self._stop, cancel=self._cancel, force=self._force)
+        make_room(self.now, stop=self._stop, cancel=self._cancel, force=self._force, by=self._takers)
         for where, run_ids in self._standing.items():
-            _update(run_ids, **where._asdict(), error="")  # why it could not be published, the last time
+            _update(
+                run_ids,
+                **because(where.reason, self.now),
+                admitted_at=where.admitted_at,
+                publish_after=where.publish_after,
+                error="",  # why it could not be published, the last time
+            )
         for reason, rows in self._skipped.items():
             self._end_skipped(rows, reason)
         _wake_next_in_line(self._let_one_through - self._next_in_line, self.now)
 
     def _end_skipped(self, rows: Sequence[WaitingRow], reason: Reason) -> None:
         ids = [row.id for row in rows]
-        _update(ids, status=RunStatus.SKIPPED, reason=reason, completed_at=self.now, publish_after=None)
+        by = blocked(ids, self._takers)
+        _update(ids, status=RunStatus.SKIPPED, reason=reason, completed_at=self.now, publish_after=None, **by)
         tell(RoutineRun.objects.using(ledger_alias()).filter(id__in=ids).select_related("routine"))
         settle_ended([(row.routine_id, row.rotation_id) for row in rows], self.now)
         let_next_go({row.routine_id for row in rows if row.policy == ConcurrencyPolicy.QUEUE}, self.now)

@@ -33,6 +33,7 @@ from routines_app.protocol.publish.eager import is_eager, run_inline
 from routines_app.protocol.publish.pools import admit_pools
 from routines_app.protocol.record.messages import messages_of, with_arguments
 from routines_app.protocol.record.texts import clean, cut
+from routines_app.protocol.record.waits import because
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +87,8 @@ def _set_aside(refused: Sequence[Refused], now: datetime) -> None:
     for why, run_ids in by_reason.items():
         runs = RoutineRun.objects.using(ledger_alias()).filter(id__in=run_ids, status=RunStatus.PENDING)
         with bounded():
-            update_free(runs, admitted_at=None, publish_after=now + SET_ASIDE, reason=Reason.PUBLISH_FAILED, error=why)
+            waits = because(Reason.PUBLISH_FAILED, now)
+            update_free(runs, **waits, admitted_at=None, publish_after=now + SET_ASIDE, error=why)
 
 
 def stamp(run_ids: Collection[str], now: datetime) -> int:

@@ -20,6 +20,7 @@ from routines_app.conf import get_settings
 from routines_app.coordination.envelope import Message
 from routines_app.core.room import PoolUsage, Queued, need_not_queue, take_room
 from routines_app.core.transitions import ACTIVE
+from routines_app.core.waits import MOMENT_WIDTH, stamp
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.ledger.arrays import AnyOf, array_literal
@@ -33,6 +34,7 @@ from routines_app.protocol.plan.held import HELD_BY_STATUS
 from routines_app.protocol.publish.ranked import in_rank_order
 from routines_app.protocol.publish.unreadable import find_unreadable
 from routines_app.protocol.record.messages import BRIEF_SQL, messages_from, messages_of
+from routines_app.protocol.record.waits import because
 
 RANKED_AT_MOST = 5_000  # of one pool's queue, at one look: the first, by the same rank (`ranked.py`)
 SPARE = 500  # of them, for those whose row somebody holds
@@ -179,7 +181,7 @@ def _admit_in_one_statement(
 ) -> list[Message]:
     with connections[alias].cursor() as cursor:
         statement = sql("publish/admit_runs").format(**_SHOWN)
-        cursor.execute(statement, [array_literal(run_ids), now, publish_after])
+        cursor.execute(statement, [array_literal(run_ids), now, publish_after, MOMENT_WIDTH, stamp(now)])
         return messages_from(cursor.fetchall())
 
 
@@ -188,5 +190,5 @@ def _admit_portably(alias: str, run_ids: Sequence[UUID], now: datetime, publish_
     held = runs.filter(status=RunStatus.PENDING, admitted_at=None)
     free = skipping_locked(held.filter(AnyOf("id", run_ids)).order_by("id"), keys=False)
     ids = list(free.values_list("id", flat=True))
-    held.filter(id__in=ids).update(admitted_at=now, publish_after=publish_after, reason=Reason.NONE)
+    held.filter(id__in=ids).update(**because(Reason.NONE, now), admitted_at=now, publish_after=publish_after)
     return messages_of(runs.filter(id__in=ids))

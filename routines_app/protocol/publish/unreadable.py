@@ -25,6 +25,7 @@ from routines_app.protocol.ledger.moments import take_unreadable_away
 from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
 from routines_app.protocol.plan.park import park_unreadable
+from routines_app.protocol.record.waits import because
 
 logger = logging.getLogger(__name__)
 
@@ -90,4 +91,4 @@ def _look_later(run_id: UUID, error: Exception, now: datetime) -> None:
     _said.warn(run_id, f"waiting run {run_id} cannot be decided now and is looked at later: {error!r}")
     runs = RoutineRun.objects.using(ledger_alias()).filter(id=run_id, status=RunStatus.PENDING)
     with bounded(lock_ms=QUICK_LOCK_MS):
-        update_free(runs, admitted_at=None, publish_after=now + NEXT_LOOK, reason=Reason.PUBLISH_FAILED)
+        update_free(runs, **because(Reason.PUBLISH_FAILED, now), admitted_at=None, publish_after=now + NEXT_LOOK)

@@ -21,6 +21,7 @@ from routines_app.conf import get_settings
 from routines_app.core.admission import Hold, Publish, standing
 from routines_app.core.keys import rotation_key
 from routines_app.core.transitions import ACTIVE
+from routines_app.core.waits import first_wait
 from routines_app.core.words import MemberStatus, Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Pool, Rotation, RotationMember, Routine, RoutineRun
 from routines_app.protocol.ledger.arrays import AnyOf
@@ -198,3 +199,4 @@ def stand(run: RoutineRun, now: datetime, *, outside: bool = False) -> None:
     run.admitted_at, run.publish_after, run.reason = standing(
         decided, eligible_at=run.eligible_at, now=now, publish_retry=retry
     )
+    run.waits = first_wait(run.reason, now)

@@ -37,6 +37,7 @@ from routines_app.protocol.ledger.locks import lock_state, update_if
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.record.events import tell
 from routines_app.protocol.record.facts import RunFacts
+from routines_app.protocol.record.waits import because
 from routines_app.protocol.rotate.settle import settle_ended
 from routines_app.protocol.run.begin import EARLY, Look, Starter, begin, own
 
@@ -153,7 +154,7 @@ def hand_back(run_id: UUID, reason: Reason, now: datetime, *, of: int | None = N
     if of is not None:
         waits = waits.filter(routine_id=of)
     eligible_at = now + HAND_BACK
-    values = {"dispatched_at": None, "admitted_at": None, "eligible_at": eligible_at, "reason": reason}
+    values = because(reason, now) | {"dispatched_at": None, "admitted_at": None, "eligible_at": eligible_at}
     # The resume of a paused routine, or the reset of a parked one, sets `publish_after`: until then there is nothing
     # to look at.
     publish_after = None if reason in HELD_AS.values() else eligible_at

@@ -24,7 +24,7 @@ from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import skipping_locked
 from routines_app.protocol.ledger.moments import unreadable
 from routines_app.protocol.ledger.timeouts import bounded
-from routines_app.protocol.upkeep import neighbours
+from routines_app.protocol.upkeep import lifetimes, neighbours
 
 GONE_AT_LEAST = timedelta(minutes=3)
 REPORTS_MISSED = 3  # so many in a row, and the process is gone
@@ -67,6 +67,7 @@ def report_node(report: NodeReport) -> None:
     with bounded():
         if not nodes.filter(name=report.name).update(**values):
             nodes.bulk_create([Node(name=report.name, started_at=now, **values)], ignore_conflicts=True)
+        lifetimes.go_on(report.name, values, now)
 
 
 def report_beat(declares: str, *problems: str) -> None:
@@ -77,6 +78,13 @@ def report_beat(declares: str, *problems: str) -> None:
 def forget_node(report: NodeReport) -> None:
     """Take the row away: the process ends in order."""
     Node.objects.using(ledger_alias()).filter(name=report.name).delete()
+    lifetimes.end(report.name, clock.now())
+
+
+def leave_as_beat() -> None:
+    """This process was a beat, and ends in order. Its row stays until it is missed, as that of any other."""
+    with bounded():
+        lifetimes.end(NodeReport(role=Role.BEAT).name, clock.now())
 
 
 def gone_after() -> timedelta:

@@ -27,7 +27,7 @@ from routines_app.protocol.ledger.locks import update_free
 from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.plan.held import HELD_BY_STATUS
-from routines_app.protocol.upkeep import nodes, orphans, prune
+from routines_app.protocol.upkeep import lifetimes, nodes, orphans, prune
 from routines_app.protocol.upkeep.archived import cancel_archived
 from routines_app.protocol.upkeep.emptied_batches import close_emptied
 from routines_app.protocol.upkeep.locked import tell_locked
@@ -83,6 +83,7 @@ def reconcile_once(now: datetime, observer: orphans.Observer, monotonic: float) 
         report.gone_nodes = _apart("gone_nodes", lambda: nodes.forget_gone(now))
         report.pruned = _apart("pruned", lambda: _sweep.once(now) or 0)
         report.pruned += _apart("old fires", lambda: prune.forget_old_fires(now))
+        _apart("lifetimes", lambda: lifetimes.forget_old(now))
         _apart("sampled", lambda: _sampling.once(now))
         _apart("locked", lambda: tell_locked(now))
     if report:

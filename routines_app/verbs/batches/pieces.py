@@ -47,7 +47,7 @@ def pause_piece(found: Sequence[Pair], pause: Pause, now: datetime) -> None:
         replan(routine, state, now)
     one = found[0][1]  # as all the others: the pause alone says when a beat looks again
     _states(_ids(found)).update(next_run_at=one.next_run_at, next_source=one.next_source)
-    hold_runs(_ids(found))
+    hold_runs(_ids(found), now)
     after = paused | _told(pause.batch)
     _record(ChangeKind.PAUSED, [(*pair, was) for pair, was in zip(found, before, strict=True)], after, pause.by, now)
 

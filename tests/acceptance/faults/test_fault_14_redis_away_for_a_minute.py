@@ -58,4 +58,7 @@ def test_fault_14_exclusive_work_waits_for_redis_and_all_other_work_goes_on(
     first = done.filter(routine__name="alone", started_at__gt=back).earliest("started_at").started_at
     assert first is not None
     fault.recovered((first - back).total_seconds(), 10, "14: exclusive work goes on after Redis was away")
+    waited = done.filter(routine__name="alone", started_at__gt=back).earliest("started_at")
+    story = service.why("alone", waited.scheduled_for)
+    assert "could not reach Redis, where its lease is" in str(story), str(story)
     fault.balances(stack, until=back)

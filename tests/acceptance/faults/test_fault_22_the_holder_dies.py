@@ -9,6 +9,7 @@ import pytest
 
 from routines_app import service
 from routines_app.models import RoutineRun
+from routines_app.service import Because
 from tests.acceptance.conftest import StackFactory
 from tests.acceptance.fault import IMPATIENT, IMPATIENT_RECOVERY_SECONDS, SLEEPY, Fault
 
@@ -32,4 +33,10 @@ def test_fault_22_a_forbid_routine_is_free_again_after_its_holder_died(make_stac
     fault.recovered(took, IMPATIENT_RECOVERY_SECONDS, "22: a FORBID routine is free again after its holder died")
     skipped = RoutineRun.objects.filter(scheduled_for__gt=died, status="SKIPPED", reason="overlap")
     assert skipped.count() >= took // 2 - 1
+    dead = RoutineRun.objects.get(status="FAILED", reason="orphaned")
+    story = service.why("alone", dead.scheduled_for)
+    assert (Because.FAILED in story.codes, Because.RETRIED in story.codes) == (True, True), str(story)
+    assert "nobody heard of its worker any more" in str(story)
+    missed = service.why("alone", skipped.earliest("pk").scheduled_for)
+    assert f"run {dead.pk} of the same routine was active" in str(missed), str(missed)
     fault.balances(stack, until=died)

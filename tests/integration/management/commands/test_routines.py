@@ -254,3 +254,16 @@ def test_what_is_wrong_is_said_in_one_line(make: Make, arguments: tuple[str, ...
     make(every="1h")
     with pytest.raises(CommandError, match=message):
         routines(*arguments)
+
+
+def test_why_answers_for_a_time_as_people_type_it(make: Make, time: Time) -> None:
+    """In sentences, or as JSON with their codes; by name or by id; without a time for now."""
+    routine = make("nightly", cron="0 3 * * *")
+    assert "was no slot of its schedule (0 3 * * *)" in routines("why", "nightly")
+    assert "There was no such routine yet" in routines("why", "nightly", "03:00", "yesterday")
+    found = json.loads(routines("why", "--id", str(routine.pk), "tomorrow 03:00", "--json"))
+    assert [sentence["code"] for sentence in found["sentences"]] == ["coming"]
+    with pytest.raises(CommandError, match="yesterday 03:00"):
+        routines("why", "nightly", "noon")
+    with pytest.raises(CommandError, match="--id"):
+        routines("why")

@@ -134,6 +134,8 @@ def test_every_column_of_the_next_attempt(outcome: Outcome, first: bool) -> None
         "tell_after": None,
         "requested_by": "ann",
         "requested_at": MOMENT - SECOND,
+        "blocked_by": None,
+        "waits": None,
         "stop_requested_at": None,
         "stop_reason": "",
         "progress": None,

@@ -106,6 +106,8 @@ def test_every_column_is_written() -> None:
         completed_at=MOMENT + 6 * SECOND,
         scheduled_until=MOMENT + 7 * SECOND,
         occurrences=1_000_000,
+        blocked_by=new_run_id(),
+        waits=ODD_TEXT,
     )
     plain = new(routine, "plain", timeout_ms=None)
     assert insert_runs([full, plain]) == {full.id, plain.id}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from routines_app.coordination.envelope import Message
+from routines_app.core.waits import entry, stamp
 from routines_app.core.words import ConcurrencyPolicy, RunStatus
 from routines_app.models import Pool, Routine, RoutineRun, new_run_id
 from routines_app.protocol.publish import pools
@@ -57,6 +58,20 @@ def test_only_what_is_held_is_let_through(row: dict[str, Any], admitted: bool) -
     messages = pools._let_through([run.id], NOW)
     assert [message.run_id for message in messages] == ([str(run.id)] if admitted else [])
     assert columns(run) == before | (ADMITTED if admitted else {})
+
+
+def test_the_wait_for_room_ends() -> None:
+    """What it has waited for is kept, and has its end; who never waited has nothing, and what was over stays so."""
+    routine = pooled()
+    waiting, over, never = (
+        held(routine, waits=entry("ceiling", MOMENT)),
+        held(routine, waits=entry("paused", MOMENT), reason=""),
+        held(routine),
+    )
+    pools._let_through([waiting.id, over.id, never.id], NOW)
+    assert columns(waiting)["waits"] == entry("ceiling", MOMENT)[:-13] + stamp(NOW)
+    assert columns(over)["waits"] == entry("paused", MOMENT)
+    assert columns(never)["waits"] is None
 
 
 def test_the_messages_are_in_the_order_of_rank() -> None:

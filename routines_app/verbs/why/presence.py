@@ -1,0 +1,75 @@
+"""Which beats and workers were there, by their lifetimes: when none was, since when and until when.
+
+A process that ended without a word has been there until its last report at least. So a silence begins with the last
+report of the last one, and ends when the next one came.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from routines_app.conf import get_settings
+from routines_app.models import NodeLifetime, Role
+from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.moments import readable
+from routines_app.protocol.upkeep.lifetimes import KEPT, REPORTS_MISSED
+
+READ_AT_MOST = 2_000
+LOOKED_BACK = timedelta(days=1)  # for the last one before a silence
+
+
+class Life(NamedTuple):
+    name: str
+    started_at: datetime
+    until: datetime
+    in_order: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Silence:
+    """A time in which none is known to have been there."""
+
+    last: Life | None
+    """The last one before; None: none within a day."""
+    next: Life | None
+    """The first one after; None: none yet."""
+
+
+def is_known(since: datetime, now: datetime) -> bool:
+    """Whether the lifetimes reach back so far: they are kept for a month, and older releases wrote none."""
+    first = NodeLifetime.objects.using(ledger_alias()).order_by("id").values_list("started_at", flat=True).first()
+    return since >= now - KEPT and first is not None and first <= since
+
+
+def silence_at(role: Role, moment: datetime, now: datetime, queue: str | None = None) -> Silence | None:
+    """The silence around this moment; None: somebody was there. `queue`: only workers that consumed it count."""
+    lives = _lives(role, moment, queue)
+    if any(life.started_at <= moment <= life.until for life in lives):
+        return None
+    last = max((life for life in lives if life.until < moment), key=lambda life: life.until, default=None)
+    following = min(
+        (life for life in lives if life.started_at > moment), key=lambda life: life.started_at, default=None
+    )
+    if last is not None and following is None and not last.in_order and last.until >= _missed_since(now):
+        return None  # its next report is still to come
+    return Silence(last=last, next=following)
+
+
+def _lives(role: Role, moment: datetime, queue: str | None) -> list[Life]:
+    rows = NodeLifetime.objects.using(ledger_alias()).filter(
+        readable("seen_at", "started_at", "ended_at"), role=role, seen_at__gte=moment - LOOKED_BACK
+    )
+    # Those around the moment first: a crowd of later ones must not hide them.
+    near = rows.filter(started_at__lte=moment).order_by("-seen_at")[:READ_AT_MOST]
+    later = rows.filter(started_at__gt=moment).order_by("started_at")[: 1 if queue is None else READ_AT_MOST]
+    return [
+        Life(row.name, row.started_at, row.ended_at or row.seen_at, row.ended_at is not None)
+        for row in (*near, *later)
+        if queue is None or queue in row.queues
+    ]
+
+
+def _missed_since(now: datetime) -> datetime:
+    return now - timedelta(seconds=REPORTS_MISSED * get_settings().node_seconds)

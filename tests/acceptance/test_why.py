@@ -1,0 +1,48 @@
+"""Why it did not run: after a night of killed processes the answer names them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from routines_app import service
+from routines_app.models import NodeLifetime, RoutineRun
+from routines_app.service import Because
+from tests.acceptance.fault import NOTE, ready_beats
+from tests.acceptance.stack import Stack
+
+AWAY = timedelta(seconds=6)
+
+
+def test_the_answer_names_the_beat_that_was_killed_and_the_worker_that_was_not_there(stack: Stack) -> None:
+    """One slot came while no beat was there, and its message waited for the first worker."""
+    doomed = stack.beat()
+    ready_beats(stack, 1)
+    doomed.kill9()
+    slot = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=2)
+    service.create_routine("late", task=NOTE, at=slot, misfire_grace_ms=3_600_000)
+    stack.wait_until(lambda: datetime.now(UTC) > slot + AWAY, 30, "time stands still")
+
+    leaving = stack.beat()
+    sent = RoutineRun.objects.filter(dispatched_at__isnull=False)
+    stack.wait_until(sent.exists, 40, "nobody came to the slot")
+    stack.wait_until(lambda: datetime.now(UTC) > sent.get().dispatched_at + AWAY, 30, "time stands still")
+    stack.worker()
+    stack.wait_until(lambda: RoutineRun.objects.filter(status="SUCCESS").exists(), 40, "it did not run")
+
+    story = service.why("late", slot)
+    assert story.codes == (
+        Because.PLANNED,
+        Because.LATE,
+        Because.NO_BEAT,
+        Because.IN_THE_BROKER,
+        Because.NO_WORKER,
+        Because.SUCCEEDED,
+    ), str(story)
+    first, second = NodeLifetime.objects.filter(role="beat").order_by("pk")
+    assert f"{first.name}, was last heard of" in str(story)
+    assert f"{second.name}, came at" in str(story)
+
+    leaving.terminate()
+    stack.wait_until(lambda: not leaving.running, 10, "the beat does not leave")
+    second.refresh_from_db()
+    assert second.ended_at is not None
