@@ -51,6 +51,7 @@ from routines_app.verbs.backfill import backfill
 from routines_app.verbs.cancel import cancel_run
 from routines_app.verbs.checking.arguments import longest_json
 from routines_app.verbs.checking.code_says import differences
+from routines_app.verbs.checking.known_tasks import OWN_PREFIX as OWN_TASKS
 from routines_app.verbs.checking.known_tasks import doubt_about, registered_tasks
 from routines_app.verbs.checking.limits import (
     LONGEST_ADDRESS,
@@ -65,9 +66,11 @@ from routines_app.verbs.checking.rules import is_storable, typed_moment
 from routines_app.verbs.checking.typed_json import read_json
 from routines_app.verbs.checking.validation import DECLARED_FIELDS, clean_value, default_timezone
 from routines_app.verbs.clear_overrides import WaitingRequest, WaitingRequests, clear_overrides, requests_to_clear
+from routines_app.verbs.copy import copy_routine
 from routines_app.verbs.create import create_routine
 from routines_app.verbs.declarations import Found, read_declarations
 from routines_app.verbs.delete import delete_routine
+from routines_app.verbs.distinct import groups_of_routines, known_anywhere, unregistered_tasks
 from routines_app.verbs.doctor.answers import Level
 from routines_app.verbs.doctor.doctor import Finding, doctor
 from routines_app.verbs.draft import drafted_trigger, stored_trigger
@@ -117,6 +120,7 @@ from routines_app.verbs.rotations.update import update_rotation
 from routines_app.verbs.rotations.values import Member, MembersAdded, Pick, RotationStatus, Seeded
 from routines_app.verbs.run_now import retry_run, run_now
 from routines_app.verbs.run_stalest import run_stalest
+from routines_app.verbs.search_index import TRIGRAM, finds_parts, index_search
 from routines_app.verbs.second_opinion import Disagreement, disagreements, second_opinion
 from routines_app.verbs.shadow.report import ShadowedRoutine, ShadowReport, ShadowSlot, shadow_report
 from routines_app.verbs.shadow.switch_back import switch_back
@@ -129,6 +133,7 @@ from routines_app.verbs.update import update_routine
 __all__ = [
     "archive_routine",
     "clear_hints",
+    "copy_routine",
     "create_routine",
     "delete_routine",
     "ensure_routine",
@@ -185,6 +190,9 @@ __all__ += ["doubt_about", "doubt_about_seed", "parse_duration", "read_json", "r
 # Requests: how much one may bring.
 __all__ += ["LONGEST_ADDRESS", "LONGEST_FORM", "LONGEST_QUESTION", "LONGEST_SEARCH", "LONGEST_WORDS"]
 __all__ += ["SEARCH_WORDS", "longest_json"]
+# Lists: what they can be searched and filtered by.
+__all__ += ["OWN_TASKS", "TRIGRAM", "finds_parts", "groups_of_routines", "index_search", "known_anywhere"]
+__all__ += ["unregistered_tasks"]
 # Querysets: what those need to know who read the ledger themselves.
 __all__ += ["LARGE_FIELDS", "ledger_alias", "now", "oldest_run_id", "readable", "run_created_at"]
 # Web requests: verbs that wait for nobody.

@@ -46,4 +46,4 @@ def _parameters(list_filter: Any) -> set[str]:
     """The names that a filter has in the address: its own, or those of a field with choices."""
     if isinstance(list_filter, str):
         return {f"{list_filter}__exact", f"{list_filter}__isnull"}
-    return {list_filter.parameter_name}
+    return set(getattr(list_filter, "parameter_names", (list_filter.parameter_name,)))
