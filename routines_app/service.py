@@ -27,6 +27,7 @@ from routines_app.core.errors import (
     StaleVersion,
     UnknownTask,
 )
+from routines_app.core.keys import batch_of
 from routines_app.core.limits import DEFAULT_SECONDS as DEFAULT_TIME_OUT_SECONDS
 from routines_app.core.triggers import (
     CronTrigger,
@@ -47,7 +48,8 @@ from routines_app.protocol.run.current import CurrentRun, current_run
 from routines_app.verbs.abandon import abandon_run
 from routines_app.verbs.archive import archive_routine
 from routines_app.verbs.audit import Audit, audit
-from routines_app.verbs.backfill import backfill
+from routines_app.verbs.backfill import BackfillPlan, backfill, plan_backfill
+from routines_app.verbs.backfill_status import BackfillStatus, backfill_status, cancel_backfill
 from routines_app.verbs.cancel import cancel_run
 from routines_app.verbs.checking.arguments import longest_json
 from routines_app.verbs.checking.code_says import differences
@@ -120,6 +122,7 @@ from routines_app.verbs.rotations.update import update_rotation
 from routines_app.verbs.rotations.values import Member, MembersAdded, Pick, RotationStatus, Seeded
 from routines_app.verbs.run_now import retry_run, run_now
 from routines_app.verbs.run_stalest import run_stalest
+from routines_app.verbs.saved_filters import remove_filter, save_filter, saved_filters
 from routines_app.verbs.search_index import TRIGRAM, finds_parts, index_search
 from routines_app.verbs.second_opinion import Disagreement, disagreements, second_opinion
 from routines_app.verbs.shadow.report import ShadowedRoutine, ShadowReport, ShadowSlot, shadow_report
@@ -153,6 +156,7 @@ __all__ = [
 ]
 # Runs: asking for them, stopping them, and the run that a task's body is in.
 __all__ += ["CurrentRun", "abandon_run", "backfill", "cancel_run", "current_run"]
+__all__ += ["BackfillPlan", "BackfillStatus", "backfill_status", "batch_of", "cancel_backfill", "plan_backfill"]
 __all__ += ["clear_overrides", "list_runs", "prune_runs", "retry_run", "run_now", "run_stalest"]
 # Routines in code: bringing them into the ledger, and where people differ from it.
 __all__ += ["Act", "Found", "Step", "differences", "differing", "read_declarations", "sync_declared"]
@@ -192,7 +196,7 @@ __all__ += ["LONGEST_ADDRESS", "LONGEST_FORM", "LONGEST_QUESTION", "LONGEST_SEAR
 __all__ += ["SEARCH_WORDS", "longest_json"]
 # Lists: what they can be searched and filtered by.
 __all__ += ["OWN_TASKS", "TRIGRAM", "finds_parts", "groups_of_routines", "index_search", "known_anywhere"]
-__all__ += ["unregistered_tasks"]
+__all__ += ["remove_filter", "save_filter", "saved_filters", "unregistered_tasks"]
 # Querysets: what those need to know who read the ledger themselves.
 __all__ += ["LARGE_FIELDS", "ledger_alias", "now", "oldest_run_id", "readable", "run_created_at"]
 # Web requests: verbs that wait for nobody.

@@ -50,9 +50,9 @@ class RoutineChangeList(ChangeList):
 
     def _page(self) -> list[Any]:
         """The ids of the page first, then their rows: what is left out needs no state, pool or rotation."""
-        query = self.result_list.query  # type: ignore[union-attr]
+        query = self.result_list.query
         ordered = self.queryset.select_related(None)
-        if not self.paginator.is_capped or self._is_at_the_far_end():  # type: ignore[attr-defined]
+        if not self.paginator.is_capped or self._is_at_the_far_end():
             ordered = ordered.order_by(*(_unindexed(term) for term in ordered.query.order_by))
         ids = list(ordered.values_list("pk", flat=True)[query.low_mark : query.high_mark])
         rows = {row.pk: row for row in self.root_queryset.filter(pk__in=ids)}

@@ -15,19 +15,19 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
 
 from routines_app import service
-from routines_app.admin import fleet_page, fleet_verbs, plan_page, preview, routine_page, verb_pages
+from routines_app.admin import backfill_page, fleet_page, fleet_verbs, plan_page, preview, routine_page, verb_pages
 from routines_app.admin.actions import LIST_ACTIONS, ReasonActionForm
 from routines_app.admin.bounds import bounded_urls
 from routines_app.admin.changelist import RoutineChangeList
 from routines_app.admin.filters import HealthFilter
 from routines_app.admin.form_page import RoutineFormPage
-from routines_app.admin.own_filters import OwnFiltersOnly
 from routines_app.admin.paging import CappedPaginator
 from routines_app.admin.permissions import RoutinePermissions, may_copy
 from routines_app.admin.restoring import PARTS
 from routines_app.admin.routine_columns import RoutineColumns
 from routines_app.admin.routine_filters import DeclaredFilter, GroupFilter, PoolFilter, RanFilter, TaskFilter
 from routines_app.admin.routine_search import RoutineSearch
+from routines_app.admin.saved_filters import SavedFilters
 from routines_app.admin.tag_filter import TagFilter
 from routines_app.admin.verb_buttons import rotates
 from routines_app.models import Routine
@@ -36,7 +36,7 @@ SHOWN_WITH = ["state", "pool", "rotates", "rotation__routine", "membership", "mo
 
 
 @admin.register(Routine)
-class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineSearch, RoutineFormPage):
+class RoutineAdmin(RoutinePermissions, RoutineColumns, SavedFilters, RoutineSearch, RoutineFormPage):
     """The list shows each routine's state, schedule, next fire and last runs; its name leads to its page."""
 
     list_display = ["title", "state_pill", "schedule", "next_fire", "last_runs", "policies"]
@@ -93,6 +93,12 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineSe
             path("fleet/do/<slug:verb>/", wrap(self.fleet_verb_view), name="routines_fleet_verb"),
             path("preview/", wrap(self.preview_view), name="routines_routine_preview"),
             path("<int:object_id>/overview/", wrap(self.overview_view), name="routines_routine_overview"),
+            path("<int:object_id>/backfill/<slug:batch>/", wrap(self.backfill_view), name="routines_routine_backfill"),
+            path(
+                "<int:object_id>/backfill/<slug:batch>/live/",
+                wrap(self.backfill_live_view),
+                name="routines_routine_backfill_live",
+            ),
             path("<int:object_id>/copy/", wrap(self.copy_view), name="routines_routine_copy"),
             path("<int:object_id>/do/<slug:verb>/", wrap(self.verb_view), name="routines_routine_verb"),
         ]
@@ -118,6 +124,12 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineSe
 
     def overview_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
         return routine_page.routine_page(self, request, object_id)
+
+    def backfill_view(self, request: HttpRequest, object_id: int, batch: str) -> HttpResponse:
+        return backfill_page.backfill_page(self, request, object_id, batch)
+
+    def backfill_live_view(self, request: HttpRequest, object_id: int, batch: str) -> HttpResponse:
+        return backfill_page.backfill_fragment(self, request, object_id, batch)
 
     @method_decorator(sensitive_post_parameters(*PARTS))
     def copy_view(self, request: HttpRequest, object_id: int) -> HttpResponse:

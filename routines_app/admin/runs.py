@@ -18,17 +18,17 @@ from routines_app.admin import run_page
 from routines_app.admin.bounds import bounded_urls
 from routines_app.admin.filters import ReasonFilter
 from routines_app.admin.markup import NOTHING, moment, pill
-from routines_app.admin.own_filters import OwnFiltersOnly
 from routines_app.admin.paging import CappedPaginator
 from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.run_facts import lateness_of, length_of, run_url
+from routines_app.admin.saved_filters import SavedFilters
 from routines_app.models import RoutineRun
 
 SHOWN_WITH = ["routine__rotates", "pool", "rotation__routine"]
 
 
 @admin.register(RoutineRun)
-class RunAdmin(OwnFiltersOnly):
+class RunAdmin(SavedFilters):
     """Runs are written by the machinery only; people look, cancel and ask for more."""
 
     list_display = ["outcome", "routine_name", "slot", "fired_by", "attempt", "late", "took", "worker"]

@@ -45,7 +45,7 @@ class TagFilter(ListFilter):
     def has_output(self) -> bool:
         return bool(self.offered)
 
-    def expected_parameters(self) -> list[str]:
+    def expected_parameters(self) -> list[str | None]:
         return list(self.parameter_names)
 
     def choices(self, changelist: ChangeList) -> Iterator[dict[str, Any]]:

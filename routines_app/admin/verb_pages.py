@@ -8,19 +8,22 @@ from uuid import UUID, uuid4
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.forms import BaseForm, Form
+from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from routines_app.admin.backfill_plan import plan_of
 from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.permissions import may
+from routines_app.admin.refusals import refuse
 from routines_app.admin.released_slots import Release, releases_of
-from routines_app.admin.verb_acts import Undone
+from routines_app.admin.verb_acts import Backfilled, Undone
 from routines_app.admin.verb_arguments import arguments_like, run_like
 from routines_app.admin.verb_buttons import VERBS, Verb, rotates
 from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
+from routines_app.service import BackfillPlan
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
@@ -41,9 +44,11 @@ def verb_page(admin: RoutineAdmin, request: HttpRequest, object_id: int, slug: s
     form = verb.form(request.POST if request.method == "POST" else None, initial=_initial(request, verb, routine))
     if not may(request, VIEW_RUNS):
         form.fields.pop("like", None)  # whoever posts it all the same would get that run's hidden arguments
-    if request.method == "POST" and form.is_valid() and acted(admin, request, verb, routine, form):
-        return HttpResponseRedirect(_where_to(verb, object_id))
-    return _asked(admin, request, verb, form, [routine])
+    plan = plan_of(verb, routine, form) if request.method == "POST" and form.is_valid() else None
+    is_meant = request.method == "POST" and form.is_valid() and plan is None
+    if is_meant and acted(admin, request, verb, routine, form):
+        return HttpResponseRedirect(_where_to(verb, object_id, form.done))
+    return _asked(admin, request, verb, form, [routine], plan=plan)
 
 
 def what_it_is(verb: Verb, routine: Routine) -> str:
@@ -89,20 +94,13 @@ def acted(admin: RoutineAdmin, request: HttpRequest, verb: Verb, routine: Routin
     except RoutineError as refused:
         refuse(form, refused)
         return False
+    form.done = done
     if isinstance(done, Undone):
         admin.message_user(request, f"{done}.", messages.WARNING)
         return True
     note(request, logged, done, form.wants.get("reason", ""))
     admin.message_user(request, f"{done}.", messages.SUCCESS)
     return True
-
-
-def refuse(form: BaseForm, refused: RoutineError) -> None:
-    """Show what the service said where the person can mend it."""
-    if refused.field in form.fields:
-        form.add_error(refused.field, f"{refused.expected[:1].upper()}{refused.expected[1:]}.")
-    else:
-        form.add_error(None, str(refused))
 
 
 def in_words(past: str, what: str, said: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -132,6 +130,7 @@ def _asked(
     form: Form,
     routines: list[Routine],
     chosen: dict[str, str] | None = None,
+    plan: BackfillPlan | None = None,
 ) -> TemplateResponse:
     one = routines[0] if chosen is None else None
     what = one.name if one else f"{len(routines)} routines"
@@ -145,6 +144,7 @@ def _asked(
         "routine": one,
         "chosen": chosen,
         "releases": _releases(verb, routines),
+        "plan": plan,
         "section": "routines",
     }
     return TemplateResponse(
@@ -156,7 +156,9 @@ def _releases(verb: Verb, routines: list[Routine]) -> list[Release]:
     return releases_of(routines) if verb.slug == "resume" else []
 
 
-def _where_to(verb: Verb, object_id: int) -> str:
+def _where_to(verb: Verb, object_id: int, done: str) -> str:
+    if isinstance(done, Backfilled):
+        return reverse("admin:routines_routine_backfill", args=[object_id, done.batch])
     if verb.slug == "delete":
         return reverse("admin:routines_routine_changelist")
     return reverse("admin:routines_routine_overview", args=[object_id])
