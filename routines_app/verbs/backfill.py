@@ -57,7 +57,7 @@ def plan_backfill(routine: RoutineRef, start: datetime, end: datetime) -> Backfi
     slots = _slots_to_run(found, state, clock.now(), start, end)
     keys = [slot_key(found.pk, slot, 1) for slot in slots]
     runs = RoutineRun.objects.using(ledger_alias()).filter(idempotency_key__in=keys)
-    return BackfillPlan(slots=slots, ran=Counter(runs.values_list("status", flat=True)))
+    return BackfillPlan(slots=slots, ran=dict(Counter(runs.values_list("status", flat=True))))
 
 
 def _stretch(start: datetime, end: datetime) -> tuple[datetime, datetime]:
