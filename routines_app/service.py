@@ -27,6 +27,7 @@ from routines_app.core.errors import (
     StaleVersion,
     UnknownTask,
 )
+from routines_app.core.keys import batch_of
 from routines_app.core.limits import DEFAULT_SECONDS as DEFAULT_TIME_OUT_SECONDS
 from routines_app.core.triggers import (
     CronTrigger,
@@ -49,7 +50,8 @@ from routines_app.verbs.abandon import abandon_run
 from routines_app.verbs.agenda import Agenda, Load, PoolForecast, agenda
 from routines_app.verbs.archive import archive_routine
 from routines_app.verbs.audit import Audit, audit
-from routines_app.verbs.backfill import backfill
+from routines_app.verbs.backfill import BackfillPlan, backfill, plan_backfill
+from routines_app.verbs.backfill_status import BackfillStatus, backfill_status, cancel_backfill
 from routines_app.verbs.batches.chosen import ChosenDone, pause_routines, resume_routines
 from routines_app.verbs.batches.filling import continue_pause_batch, pause_batch
 from routines_app.verbs.batches.finding import find_pause_batch, list_pause_batches
@@ -63,6 +65,7 @@ from routines_app.verbs.batches.selection import PausePreview, preview_pause_bat
 from routines_app.verbs.cancel import cancel_run
 from routines_app.verbs.checking.arguments import longest_json
 from routines_app.verbs.checking.code_says import differences
+from routines_app.verbs.checking.known_tasks import OWN_PREFIX as OWN_TASKS
 from routines_app.verbs.checking.known_tasks import doubt_about, registered_tasks
 from routines_app.verbs.checking.limits import (
     LONGEST_ADDRESS,
@@ -77,9 +80,11 @@ from routines_app.verbs.checking.rules import is_storable, typed_moment
 from routines_app.verbs.checking.typed_json import read_json
 from routines_app.verbs.checking.validation import DECLARED_FIELDS, clean_value, default_timezone
 from routines_app.verbs.clear_overrides import WaitingRequest, WaitingRequests, clear_overrides, requests_to_clear
+from routines_app.verbs.copy import copy_routine
 from routines_app.verbs.create import create_routine
 from routines_app.verbs.declarations import Found, read_declarations
 from routines_app.verbs.delete import delete_routine
+from routines_app.verbs.distinct import groups_of_routines, known_anywhere, unregistered_tasks
 from routines_app.verbs.doctor.answers import Level
 from routines_app.verbs.doctor.doctor import Finding, doctor
 from routines_app.verbs.draft import drafted_trigger, stored_trigger
@@ -148,6 +153,8 @@ from routines_app.verbs.run_errors import ErrorGroup, error_line, error_start
 from routines_app.verbs.run_now import retry_run, run_now
 from routines_app.verbs.run_selection import RunSelection
 from routines_app.verbs.run_stalest import run_stalest
+from routines_app.verbs.saved_filters import remove_filter, save_filter, saved_filters
+from routines_app.verbs.search_index import TRIGRAM, finds_parts, index_search
 from routines_app.verbs.second_opinion import Disagreement, disagreements, second_opinion
 from routines_app.verbs.shadow.report import ShadowedRoutine, ShadowReport, ShadowSlot, shadow_report
 from routines_app.verbs.shadow.switch_back import switch_back
@@ -162,6 +169,7 @@ from routines_app.verbs.why.why import typed_at, why
 __all__ = [
     "archive_routine",
     "clear_hints",
+    "copy_routine",
     "create_routine",
     "delete_routine",
     "ensure_routine",
@@ -181,6 +189,7 @@ __all__ = [
 ]
 # Runs: asking for them, stopping them, and the run that a task's body is in.
 __all__ += ["CurrentRun", "abandon_run", "backfill", "cancel_run", "current_run"]
+__all__ += ["BackfillPlan", "BackfillStatus", "backfill_status", "batch_of", "cancel_backfill", "plan_backfill"]
 __all__ += ["clear_overrides", "list_runs", "prune_runs", "retry_run", "run_now", "run_stalest"]
 # Many runs: which are meant, and acting on them.
 __all__ += ["Counted", "ErrorGroup", "ErrorGroups", "ManyRuns", "ManyVerb", "PassedOver", "Piece", "RunSelection"]
@@ -232,6 +241,9 @@ __all__ += ["doubt_about", "doubt_about_seed", "parse_duration", "read_json", "r
 # Requests: how much one may bring.
 __all__ += ["LONGEST_ADDRESS", "LONGEST_FORM", "LONGEST_QUESTION", "LONGEST_SEARCH", "LONGEST_WORDS"]
 __all__ += ["SEARCH_WORDS", "longest_json"]
+# Lists: what they can be searched and filtered by.
+__all__ += ["OWN_TASKS", "TRIGRAM", "finds_parts", "groups_of_routines", "index_search", "known_anywhere"]
+__all__ += ["remove_filter", "save_filter", "saved_filters", "unregistered_tasks"]
 # Querysets: what those need to know who read the ledger themselves.
 __all__ += [
     "LARGE_FIELDS",

@@ -14,10 +14,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from routines_app import service
 from routines_app.admin.log_entries import actor_of, note_each
+from routines_app.admin.refusals import refuse
 from routines_app.admin.verb_acts import SECONDS, Undone, Wants
 from routines_app.admin.verb_buttons import VERBS, Verb
 from routines_app.admin.verb_forms import VerbForm
-from routines_app.admin.verb_pages import CHOSEN, NAMED, ask_for_many, in_words, refuse, url_of_run, what_it_is
+from routines_app.admin.verb_pages import CHOSEN, NAMED, ask_for_many, in_words, url_of_run, what_it_is
 from routines_app.core.errors import Held, NotAllowed, RoutineError
 from routines_app.models import Routine
 

@@ -21,9 +21,10 @@ from routines_app.admin.charts import meter
 from routines_app.admin.list_filter import filter_text, filtered
 from routines_app.admin.log_entries import actor_of, note_of_all
 from routines_app.admin.permissions import may
+from routines_app.admin.refusals import refuse
 from routines_app.admin.verb_acts import SECONDS, OutOfTime
 from routines_app.admin.verb_forms import RELEASES, ResumeForm
-from routines_app.admin.verb_pages import NAMED, refuse
+from routines_app.admin.verb_pages import NAMED
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import CatchUpPolicy
 from routines_app.models import PauseBatch, Routine

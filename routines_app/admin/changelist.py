@@ -1,4 +1,4 @@
-"""The routines list: one query for the rows, one for all their sparklines, one for the runs that will not stop."""
+"""The routines list: which rows are on the page, the rows, all their sparklines, and the runs that will not stop."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ from typing import Any
 
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
+from django.db.models.functions import Greatest
 from django.http import HttpRequest
 
 from routines_app.admin.recent import recent_runs
 from routines_app.admin.run_facts import overdue_runs
+from routines_app.core.words import RoutineStatus, TriggerKind
+
+NEXT_LOOK = {
+    RoutineStatus.PAUSED: ["paused_until", "name"],
+    RoutineStatus.PARKED: ["name"],
+    RoutineStatus.ARCHIVED: ["name"],
+}
+"""By status: the order that an order by next fire comes to."""
+SORTED = 50_000  # rows that are sorted rather than looked for along an index
 
 
 class RoutineChangeList(ChangeList):
@@ -18,14 +28,63 @@ class RoutineChangeList(ChangeList):
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
         """With every row's state known to be there, the order by next fire can follow its index."""
         found = super().get_queryset(request, exclude_parameters)
-        by_next_fire = any("state__next_run_at" in str(term) for term in found.query.order_by)
-        return found.filter(state__isnull=False) if by_next_fire else found
+        return found.filter(state__isnull=False) if _is_by_next_fire(found) else found
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
+        """Of what is not ACTIVE the next fire is known without its state, which is at the far end of the index by next
+        fire: a paused routine is looked at when its pause ends, and no other at all."""
+        ordering = super().get_ordering(request, queryset)
+        known = NEXT_LOOK.get(self.params.get("status__exact", ""))
+        if known is None:
+            return ordering
+        return [told for term in ordering for told in (_instead(term, known) if _is_next_fire(term) else [term])]
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        rows: list[Any] = list(self.result_list)
+        rows = self._page()
         recent = recent_runs((row.pk for row in rows), using=self.queryset.db)
         overdue = set(overdue_runs().values_list("routine_id", flat=True))
         for row in rows:
             row.recent, row.overdue = recent[row.pk], row.pk in overdue
         self.result_list = rows
+
+    def _page(self) -> list[Any]:
+        """The ids of the page first, then their rows: what is left out needs no state, pool or rotation."""
+        query = self.result_list.query
+        ordered = self.queryset.select_related(None)
+        if not self.paginator.is_capped or self._is_at_the_far_end():
+            ordered = ordered.order_by(*(_unindexed(term) for term in ordered.query.order_by))
+        ids = list(ordered.values_list("pk", flat=True)[query.low_mark : query.high_mark])
+        rows = {row.pk: row for row in self.root_queryset.filter(pk__in=ids)}
+        return [rows[pk] for pk in ids if pk in rows]
+
+    def _is_at_the_far_end(self) -> bool:
+        """MANUAL routines have no next fire: in an order by that, they come behind all others."""
+        if self.params.get("trigger_kind__exact") != TriggerKind.MANUAL or not _is_by_next_fire(self.queryset):
+            return False
+        return bool(self.queryset.order_by()[:SORTED].count() < SORTED)
+
+
+def _is_by_next_fire(rows: QuerySet[Any]) -> bool:
+    return any(_is_next_fire(term) for term in rows.query.order_by)
+
+
+def _is_next_fire(term: Any) -> bool:
+    return "state__next_run_at" in str(term)
+
+
+def _instead(term: Any, fields: list[str]) -> list[str]:
+    return [f"-{field}" for field in fields] if str(term).startswith("-") else fields
+
+
+def _unindexed(term: Any) -> Any:
+    """The same order, as an expression that no index is of: the few rows that match are found first, and sorted then.
+
+    A database takes them for spread evenly along the index of the order, and walks that for them; but they may all be$
+    of one team, or without a next fire, and so behind a million others.
+    """
+    if not isinstance(term, str):
+        return term
+    field = term.removeprefix("-")
+    value = Greatest(field, field)
+    return value.desc() if term.startswith("-") else value.asc()

@@ -23,7 +23,7 @@ from routines_app.core.errors import RoutineError
 from routines_app.core.words import TRIGGER_FIELDS, TriggerKind
 from routines_app.models import Routine
 
-OWN_FIELDS = ("change_reason", "read_version", "other_task")
+OWN_FIELDS = ("change_reason", "read_version", "other_task", "start_paused")
 NOT_IN_THE_FORM = {
     "id": "the database gives it",
     "status": "the verbs pause, resume, archive and reset change it",
@@ -41,6 +41,7 @@ NOT_IN_THE_FORM = {
 }
 """The model's fields that no fieldset has, and why. A field that is in neither place fails a test by its name."""
 
+COPY = " copy"
 NEEDED_BY = {TriggerKind.CRON: "cron", TriggerKind.INTERVAL: "interval_ms", TriggerKind.ONCE: "once_at"}
 OVERLAP = (
     "A slot that finds its routine active: Allow starts beside it, Forbid is skipped, Replace stops the other, "
@@ -61,6 +62,8 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
     """Durations as text, arguments as JSON with secrets masked, tasks from the registered ones."""
 
     refused: RoutineError | None = None
+    copied: Routine | None = None
+    """The routine that a new one is filled from: a mask stands for what is stored there, by the same rules."""
 
     tags = WordsField(required=False, help_text='With commas between them: a, b, "c, with a comma".')
     task = forms.ChoiceField(choices=task_choices, required=False)
@@ -111,8 +114,17 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
         label="Why this change", required=False, max_length=500, widget=forms.TextInput(attrs={"class": "vTextField"})
     )
     read_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    start_paused = forms.BooleanField(
+        label="Paused at first",
+        required=False,
+        initial=True,
+        help_text="Nothing runs twice by mistake: look at the copy, then resume it.",
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if self.copied is not None:
+            kwargs["instance"] = self.copied
+            kwargs["initial"] = {**(kwargs.get("initial") or {}), "name": name_of_copy(self.copied.name)}
         super().__init__(*args, **kwargs)
         if "concurrency_policy" in self.fields:
             self.fields["concurrency_policy"].help_text = OVERLAP
@@ -128,6 +140,8 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def _show_code(self) -> None:
         """Beside each field that somebody has changed: what it would be by the code that declares the routine."""
+        if self.copied is not None:
+            return
         for name, value in service.differences(self.instance).items():
             if name in self.fields and (said := said_beside(self.fields[name].help_text, name, value)):
                 self.fields[name].help_text = said
@@ -145,11 +159,21 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
             missing = needed in self.fields and not cleaned.get(needed) and needed not in self.errors
             if cleaned.get("trigger_kind") == kind and missing:
                 self.add_error(needed, f"A routine with the trigger {kind} needs this.")
+        self._refuse_unused(cleaned)
         self._restore_secrets(cleaned)
         self._check_each(cleaned)
         if self.refused is not None:
             self._show(self.refused)
         return cleaned
+
+    def _refuse_unused(self, cleaned: dict[str, Any]) -> None:
+        """Without scripts all fields of a trigger are there to be typed into: what would be dropped is said. What was
+        stored and left as it is goes with the trigger that it was of."""
+        chosen = cleaned.get("trigger_kind")
+        for kind, field in NEEDED_BY.items():
+            if chosen and kind != chosen and field in self.changed_data and cleaned.get(field):
+                label = dict(self.fields["trigger_kind"].choices).get(chosen, chosen)  # type: ignore[attr-defined]
+                self.add_error(field, f"The trigger is {label}, which has no use for this: choose {kind}, or clear it.")
 
     def _take_other_task(self, cleaned: dict[str, Any]) -> None:
         """To type a name is to confirm that it is meant, though nobody here knows it."""
@@ -239,3 +263,9 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Routine
         exclude = list(NOT_IN_THE_FORM)  # noqa: DJ006 - a new field shall not be left out by being forgotten here
+
+
+def name_of_copy(name: str) -> str:
+    """A name to begin with: that it is free, saving says."""
+    most = Routine._meta.get_field("name").max_length or 0
+    return f"{name[: most - len(COPY)]}{COPY}"

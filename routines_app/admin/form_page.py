@@ -60,13 +60,16 @@ FIELDSETS: list[Any] = [
     (
         "Rank and pace",
         {
-            "fields": [("priority", "emphasis"), "parent", ("min_interval_ms", "max_interval_ms")],
+            # One field to a line: among several in one, Django overlooks an error, and stays closed over it.
+            "fields": ["priority", "emphasis", "parent", "min_interval_ms", "max_interval_ms"],
             "classes": ["collapse"],
         },
     ),
     ("Rotation", {"fields": ["rotation", "phases"], "classes": ["collapse"]}),
     ("Why", {"fields": ["change_reason", "read_version"]}),
 ]
+
+COPY_FIELDSET: Any = ("Copy", {"fields": ["start_paused"]})
 
 
 class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -120,13 +123,16 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
     def get_form(self, request: HttpRequest, obj: Routine | None = None, change: bool = False, **kwargs: Any) -> Any:
         made: Any = super().get_form(request, obj, change=change, **kwargs)
         made.refused = getattr(request, "routine_refused", None)
+        made.copied = _copied(request) if obj is None else None
         return made
 
     def get_readonly_fields(self, request: HttpRequest, obj: Routine | None = None) -> list[str]:  # noqa: ARG002
         return sorted(service.DECLARED_FIELDS) if obj is not None and obj.is_declared_in_code else []
 
-    def get_fieldsets(self, request: HttpRequest, obj: Routine | None = None) -> Any:  # noqa: ARG002
-        """One that is declared in code cannot have another task here."""
+    def get_fieldsets(self, request: HttpRequest, obj: Routine | None = None) -> Any:
+        """One that is declared in code cannot have another task here; a copy may begin paused."""
+        if obj is None and _copied(request) is not None:
+            return [*FIELDSETS[:-1], COPY_FIELDSET, FIELDSETS[-1]]
         if obj is None or not obj.is_declared_in_code:
             return FIELDSETS
         return [(title, {**options, "fields": _of_code(options["fields"])}) for title, options in FIELDSETS]
@@ -137,12 +143,28 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
         if change:
             version = form.cleaned_data.get("read_version") or obj.version
             saved = service.update_routine(obj.pk, version=version, **said, **wants)
+        elif form.copied is not None:
+            saved = self._copy(form, wants, actor_of(request), reason)
         else:
             saved = service.create_routine(wants.pop("name"), task=wants.pop("task"), **said, **wants)
         obj.__dict__.update(saved.__dict__)
         form.saved_fields = sorted(wants)  # type: ignore[attr-defined]
         typed = [obj.task] if form.cleaned_data.get("other_task") else []
         warn_of_tasks(request, [*typed, *(phase_tasks(obj.phases) if "phases" in wants else ())])
+
+    def _copy(self, form: RoutineForm, wants: dict[str, Any], actor: str, reason: str) -> Routine:
+        """The service copies what is stored; the form says only what differs, so no mask gets there."""
+        assert form.copied is not None
+        wants.pop("name", None)  # the name that was suggested counts as unchanged
+        return service.copy_routine(
+            form.copied.pk,
+            form.cleaned_data["name"],
+            paused=form.cleaned_data["start_paused"],
+            version=form.cleaned_data.get("read_version") or form.copied.version,
+            actor=actor,
+            reason=reason,
+            **wants,
+        )
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:  # noqa: ARG002
         """Who is in the entry itself; this is what and why."""
@@ -162,6 +184,11 @@ def phase_tasks(phases: Any) -> list[str]:
     """Plain SQL can put anything there."""
     found = phases if isinstance(phases, list) else []
     return [str(phase.get("task", "")) for phase in found if isinstance(phase, dict)]
+
+
+def _copied(request: HttpRequest) -> Routine | None:
+    """The routine whose copy is asked for, on the page that does."""
+    return getattr(request, "routine_copied", None)
 
 
 def _of_code(fields: list[Any]) -> list[Any]:

@@ -20,8 +20,12 @@ class OwnFiltersOnly(BoundedSearch):
     """
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:  # noqa: ARG002
+        return lookup in self.filter_parameters(request)
+
+    def filter_parameters(self, request: HttpRequest | None = None) -> set[str]:
+        """The names in the address that the list's own filters answer to."""
         filters = self.list_filter if request is None else self.get_list_filter(request)
-        return any(lookup in _parameters(one) for one in filters)
+        return {name for one in filters for name in _parameters(one)}
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         asked = [text for name, values in request.GET.lists() for text in (name, *values)]
@@ -46,4 +50,4 @@ def _parameters(list_filter: Any) -> set[str]:
     """The names that a filter has in the address: its own, or those of a field with choices."""
     if isinstance(list_filter, str):
         return {f"{list_filter}__exact", f"{list_filter}__isnull"}
-    return {list_filter.parameter_name}
+    return set(getattr(list_filter, "parameter_names", (list_filter.parameter_name,)))

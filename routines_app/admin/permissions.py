@@ -10,6 +10,11 @@ def may(request: HttpRequest, permission: str) -> bool:
     return request.user.has_perm(f"routines.{permission}")
 
 
+def may_copy(request: HttpRequest) -> bool:
+    """A copy has what is hidden of the original, and runs with it: to add is not enough."""
+    return may(request, "add_routine") and may(request, "change_routine")
+
+
 class RoutinePermissions:
     """What Django's admin asks for actions that name the permissions run, pause, reset, hint and archive."""
 

@@ -16,9 +16,9 @@ from django.urls import reverse
 from routines_app import service
 from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.permissions import may
+from routines_app.admin.refusals import refuse
 from routines_app.admin.verb_acts import SECONDS, OutOfTime
 from routines_app.admin.verb_forms import VerbForm
-from routines_app.admin.verb_pages import refuse
 from routines_app.core.errors import RoutineError
 from routines_app.models import Pool
 

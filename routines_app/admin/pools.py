@@ -17,7 +17,7 @@ from routines_app.admin import pool_verbs
 from routines_app.admin.bounds import bounded_urls
 from routines_app.admin.fleet_facts import pool_meter
 from routines_app.admin.own_filters import OwnFiltersOnly
-from routines_app.admin.verb_pages import refuse
+from routines_app.admin.refusals import refuse
 from routines_app.core.errors import RoutineError
 from routines_app.models import Pool
 

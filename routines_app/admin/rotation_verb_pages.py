@@ -15,11 +15,12 @@ from routines_app import service
 from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.member_table import place_in_table
 from routines_app.admin.permissions import may
+from routines_app.admin.refusals import refuse
 from routines_app.admin.rotation_acts import Unfinished
 from routines_app.admin.rotation_verbs import MEMBER_VERBS, ROTATION_VERBS, MemberVerb, RotationVerb
 from routines_app.admin.verb_acts import SECONDS, Undone
 from routines_app.admin.verb_forms import VerbForm
-from routines_app.admin.verb_pages import NAMED, in_words, refuse
+from routines_app.admin.verb_pages import NAMED, in_words
 from routines_app.core.errors import RoutineError
 from routines_app.models import Rotation, Routine
 

@@ -15,7 +15,7 @@ from routines_app.admin.hint_facts import hints_of
 from routines_app.admin.history import history_of
 from routines_app.admin.member_facts import membership_of
 from routines_app.admin.pace_facts import pace_chart
-from routines_app.admin.permissions import may
+from routines_app.admin.permissions import may, may_copy
 from routines_app.admin.phrases import source_in_words
 from routines_app.admin.recent import recent_runs
 from routines_app.admin.rotation_facts import phases_shown
@@ -67,6 +67,7 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
         "verbs": offered(request, routine),
         "needs_reset": routine.status == RoutineStatus.PARKED or bool(state and state.failure_count),
         "may_change": may(request, "change_routine"),
+        "may_copy": may_copy(request),
         "differs": code_facts(routine),
         "ledger": _ledger(routine),
         "history": history_of(routine, changes[:CHANGES]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import BadRequest, PermissionDenied
@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST
 from routines_app import service
 from routines_app.admin import (
     agenda_page,
+    backfill_page,
     batch_pages,
     fleet_page,
     fleet_verbs,
@@ -31,28 +32,42 @@ from routines_app.admin import (
 from routines_app.admin.actions import LIST_ACTIONS, ReasonActionForm
 from routines_app.admin.bounds import bounded_urls
 from routines_app.admin.changelist import RoutineChangeList
-from routines_app.admin.filters import HealthFilter, TagFilter
+from routines_app.admin.filters import HealthFilter
 from routines_app.admin.form_page import RoutineFormPage
-from routines_app.admin.own_filters import OwnFiltersOnly
 from routines_app.admin.page_zone import choose_zone
 from routines_app.admin.paging import CappedPaginator
-from routines_app.admin.permissions import RoutinePermissions
+from routines_app.admin.permissions import RoutinePermissions, may_copy
 from routines_app.admin.restoring import PARTS
 from routines_app.admin.routine_columns import RoutineColumns
+from routines_app.admin.routine_filters import DeclaredFilter, GroupFilter, PoolFilter, RanFilter, TaskFilter
+from routines_app.admin.routine_search import RoutineSearch
+from routines_app.admin.saved_filters import SavedFilters
+from routines_app.admin.tag_filter import TagFilter
+from routines_app.admin.verb_buttons import rotates
 from routines_app.models import Routine
 
 SHOWN_WITH = ["state", "pool", "rotates", "rotation__routine", "membership", "moved_entry"]
 
 
 @admin.register(Routine)
-class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFormPage):
+class RoutineAdmin(RoutinePermissions, RoutineColumns, SavedFilters, RoutineSearch, RoutineFormPage):
     """The list shows each routine's state, schedule, next fire and last runs; its name leads to its page."""
 
     list_display = ["title", "state_pill", "schedule", "next_fire", "last_runs", "policies"]
     list_display_links = None
-    list_filter = ["status", HealthFilter, "trigger_kind", "concurrency_policy", "priority", TagFilter]
-    search_fields = ["name", "task", "group"]
-    search_help_text = "Search by name, task or group"
+    list_filter = [
+        "status",
+        HealthFilter,
+        "trigger_kind",
+        "concurrency_policy",
+        "priority",
+        TaskFilter,
+        RanFilter,
+        DeclaredFilter,
+        PoolFilter,
+        GroupFilter,
+        TagFilter,
+    ]
     list_select_related = SHOWN_WITH
     list_per_page = 50
     list_max_show_all = 200
@@ -103,6 +118,13 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
             path("batches/<int:batch_id>/", wrap(self.batch_view), name="routines_batch"),
             path("preview/", wrap(self.preview_view), name="routines_routine_preview"),
             path("<int:object_id>/overview/", wrap(self.overview_view), name="routines_routine_overview"),
+            path("<int:object_id>/backfill/<slug:batch>/", wrap(self.backfill_view), name="routines_routine_backfill"),
+            path(
+                "<int:object_id>/backfill/<slug:batch>/live/",
+                wrap(self.backfill_live_view),
+                name="routines_routine_backfill_live",
+            ),
+            path("<int:object_id>/copy/", wrap(self.copy_view), name="routines_routine_copy"),
             path("<int:object_id>/do/<slug:verb>/", wrap(self.verb_view), name="routines_routine_verb"),
         ]
         return bounded_urls(own + super().get_urls())
@@ -154,6 +176,25 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, OwnFiltersOnly, RoutineFo
         if not service.is_id(object_id):
             raise Http404(f"There is no routine {object_id}.")
         return history.history_page(self, request, int(object_id))
+
+    def backfill_view(self, request: HttpRequest, object_id: int, batch: str) -> HttpResponse:
+        return backfill_page.backfill_page(self, request, object_id, batch)
+
+    def backfill_live_view(self, request: HttpRequest, object_id: int, batch: str) -> HttpResponse:
+        return backfill_page.backfill_fragment(self, request, object_id, batch)
+
+    @method_decorator(sensitive_post_parameters(*PARTS))
+    def copy_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """The form that adds, filled from a routine. A copy carries what is hidden of it: so it is for those who may
+        change that too."""
+        routine = self.routine_or_404(request, object_id)
+        if not may_copy(request):
+            raise PermissionDenied
+        if rotates(routine):
+            self.message_user(request, "A rotation's own routine is not copied: add a rotation.", messages.WARNING)
+            return HttpResponseRedirect(reverse("admin:routines_routine_overview", args=[object_id]))
+        request.routine_copied = routine  # type: ignore[attr-defined]
+        return self.changeform_view(request, None, "", {"title": f"Copy {routine.name}", "copied": routine})
 
     @method_decorator(sensitive_post_parameters(*PARTS))
     def verb_view(self, request: HttpRequest, object_id: int, verb: str) -> HttpResponse:

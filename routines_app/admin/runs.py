@@ -20,7 +20,6 @@ from routines_app import service
 from routines_app.admin import run_groups, run_many, run_page
 from routines_app.admin.bounds import bounded_urls
 from routines_app.admin.markup import NOTHING, moment, pill
-from routines_app.admin.own_filters import OwnFiltersOnly
 from routines_app.admin.permissions import may
 from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.run_actions import RUN_ACTIONS
@@ -28,6 +27,7 @@ from routines_app.admin.run_changelist import RunChangeList
 from routines_app.admin.run_facts import lateness_of, length_of, run_url
 from routines_app.admin.run_listing import ROWS
 from routines_app.admin.run_many import read_ids
+from routines_app.admin.saved_filters import SavedFilters
 from routines_app.models import RoutineRun
 
 LINE = 120  # characters of an error in the list
@@ -35,7 +35,7 @@ SHOWN_WITH = ["routine__rotates", "pool", "rotation__routine"]
 
 
 @admin.register(RoutineRun)
-class RunAdmin(OwnFiltersOnly):
+class RunAdmin(SavedFilters):
     """Runs are written by the machinery only; people look, cancel and ask for more."""
 
     list_display = ["outcome", "routine_name", "slot", "fired_by", "attempt", "late", "took", "worker", "error_line"]

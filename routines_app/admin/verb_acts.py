@@ -37,6 +37,13 @@ class Undone(Said):
     """Nothing was done, and why: it is told, and not counted."""
 
 
+class Backfilled(str):
+    """So many runs were asked for; `batch` is what they are followed by."""
+
+    __slots__ = ("batch",)
+    batch: str
+
+
 class OutOfTime(Exception):
     """So much is done, and there is more."""
 
@@ -177,7 +184,11 @@ def clear_hints(routine: Routine, wants: Wants, actor: str) -> str:
 
 def backfill(routine: Routine, wants: Wants, actor: str) -> str:
     runs = service.backfill(routine, wants["start"], wants["end"], actor=actor)
-    return f"Asked for {len(runs):,} runs of {routine.name}, one for each slot of the stretch"
+    if not runs:
+        return Undone(f"Made no runs of {routine.name}: no slot is in that stretch")
+    done = Backfilled(f"Asked for {len(runs):,} runs of {routine.name}, one for each slot of the stretch")
+    done.batch = service.batch_of(runs[0].idempotency_key)
+    return done
 
 
 def give_back(routine: Routine, wants: Wants, actor: str) -> str:

@@ -79,6 +79,9 @@ class VerbForm(forms.Form):
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
     )
 
+    done: str = ""
+    """What the verb said that it has done."""
+
     @property
     def wants(self) -> dict[str, Any]:
         """The cleaned values that were given."""
@@ -163,5 +166,7 @@ class HintFactorForm(VerbForm):
 class BackfillForm(VerbForm):
     start = LocalMomentField(label="From")
     end = LocalMomentField(label="To", help_text="Both included.")
+    counted = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
+    """What the page has said that it makes: that, and nothing else, is confirmed."""
 
     field_order = ["start", "end", "reason"]

@@ -8,20 +8,23 @@ from uuid import UUID, uuid4
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.forms import BaseForm, Form
+from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from routines_app.admin.backfill_plan import plan_of
 from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.permissions import may
+from routines_app.admin.refusals import refuse
 from routines_app.admin.released_slots import Release, releases_of
 from routines_app.admin.run_facts import run_url
-from routines_app.admin.verb_acts import Said, Undone
+from routines_app.admin.verb_acts import Backfilled, Said, Undone
 from routines_app.admin.verb_arguments import arguments_like, run_like
 from routines_app.admin.verb_buttons import VERBS, Verb, rotates
 from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
+from routines_app.service import BackfillPlan
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
@@ -42,10 +45,12 @@ def verb_page(admin: RoutineAdmin, request: HttpRequest, object_id: int, slug: s
     form = verb.form(request.POST if request.method == "POST" else None, initial=_initial(request, verb, routine))
     if not may(request, VIEW_RUNS):
         form.fields.pop("like", None)  # whoever posts it all the same would get that run's hidden arguments
-    done = acted(admin, request, verb, routine, form) if request.method == "POST" and form.is_valid() else None
+    is_posted = request.method == "POST" and form.is_valid()
+    plan = plan_of(verb, routine, form) if is_posted else None
+    done = acted(admin, request, verb, routine, form) if is_posted and plan is None else None
     if done is not None:
-        return HttpResponseRedirect(url_of_run(request, done) or _where_to(verb, object_id))
-    return _asked(admin, request, verb, form, [routine])
+        return HttpResponseRedirect(url_of_run(request, done) or _where_to(verb, object_id, done))
+    return _asked(admin, request, verb, form, [routine], plan=plan)
 
 
 def what_it_is(verb: Verb, routine: Routine) -> str:
@@ -105,14 +110,6 @@ def url_of_run(request: HttpRequest, done: str) -> str:
     return run_url(run) if run is not None and may(request, VIEW_RUNS) else ""
 
 
-def refuse(form: BaseForm, refused: RoutineError) -> None:
-    """Show what the service said where the person can mend it."""
-    if refused.field in form.fields:
-        form.add_error(refused.field, f"{refused.expected[:1].upper()}{refused.expected[1:]}.")
-    else:
-        form.add_error(None, str(refused))
-
-
 def in_words(past: str, what: str, said: Sequence[str]) -> Iterator[tuple[int, str]]:
     """What became of many, as messages with their levels: how many were done, and those of which nothing was."""
     done, undone = ([one for one in said if isinstance(one, Undone) == is_undone] for is_undone in (False, True))
@@ -140,6 +137,7 @@ def _asked(
     form: Form,
     routines: list[Routine],
     chosen: dict[str, str] | None = None,
+    plan: BackfillPlan | None = None,
 ) -> TemplateResponse:
     one = routines[0] if chosen is None else None
     what = one.name if one else f"{len(routines)} routines"
@@ -153,6 +151,7 @@ def _asked(
         "routine": one,
         "chosen": chosen,
         "releases": _releases(verb, routines),
+        "plan": plan,
         "section": "routines",
     }
     return TemplateResponse(
@@ -164,7 +163,9 @@ def _releases(verb: Verb, routines: list[Routine]) -> list[Release]:
     return releases_of(routines) if verb.slug == "resume" else []
 
 
-def _where_to(verb: Verb, object_id: int) -> str:
+def _where_to(verb: Verb, object_id: int, done: str) -> str:
+    if isinstance(done, Backfilled):
+        return reverse("admin:routines_routine_backfill", args=[object_id, done.batch])
     if verb.slug == "delete":
         return reverse("admin:routines_routine_changelist")
     return reverse("admin:routines_routine_overview", args=[object_id])

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 RANDOM_BITS = 74  # what UUIDv7 leaves after time, version and variant
+TIME_DIGITS = 12  # hexadecimal ones, of the milliseconds in a batch's name and in an id
 LOW_BITS = 62  # the random bits behind the variant
 
 
@@ -41,6 +42,25 @@ def unkeyed_key(routine_id: object, token: object, attempt: int) -> str:
 def backfill_key(batch: object, routine_id: object, slot: datetime, attempt: int) -> str:
     """The key of an attempt at one slot of a backfill."""
     return f"b:{batch}:{routine_id}:{epoch_ms(slot)}:{attempt}"
+
+
+def new_batch(now: datetime, random: str) -> str:
+    """A name for the runs of one backfill. It carries when they were made, as their ids do: so they are found again."""
+    return f"{epoch_ms(now):0{TIME_DIGITS}x}{random}"
+
+
+def batch_of(key: str) -> str:
+    """The backfill that a run's key says it is of; empty: of none."""
+    kind, _, rest = key.partition(":")
+    return rest.partition(":")[0] if kind == "b" else ""
+
+
+def batch_made_at(batch: str) -> datetime | None:
+    """When a backfill was asked for; None for what is not named as `new_batch` does."""
+    try:
+        return EPOCH + timedelta(milliseconds=int(batch[:TIME_DIGITS], 16)) if len(batch) > TIME_DIGITS else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def rotation_key(tick: object, routine_id: object, phase: str) -> str:

@@ -14,12 +14,14 @@ from routines_app.models.rotation_sample import RotationSample
 from routines_app.models.routine import DECLARED_IN_CODE, DECLARED_IN_DATABASE, Routine
 from routines_app.models.run import RoutineRun, new_run_id
 from routines_app.models.run_log import RunLog
+from routines_app.models.saved_filter import EVERYBODY, SavedFilter
 from routines_app.models.schedule_change import ChangeKind, ScheduleChange
 from routines_app.models.state import HINT_COLUMNS, Hint, RoutineState, no_hint
 
 __all__ = [
     "DECLARED_IN_CODE",
     "DECLARED_IN_DATABASE",
+    "EVERYBODY",
     "HINT_COLUMNS",
     "ChangeKind",
     "Hint",
@@ -37,6 +39,7 @@ __all__ = [
     "RoutineRun",
     "RoutineState",
     "RunLog",
+    "SavedFilter",
     "ScheduleChange",
     "new_run_id",
     "no_hint",

@@ -157,6 +157,15 @@ class Routine(models.Model):
             models.Index(fields=["task"], name="routine_by_task"),
             models.Index(fields=["declared_in", "declared_seen_at"], name="routine_by_declaration"),
             models.Index(fields=["pause_batch", "id"], name="routine_by_batch"),
+            # What the admin's list is filtered by, with its order behind it: a rare value is found without a look at
+            # the others, and a common one needs no sorting.
+            models.Index(fields=["concurrency_policy", "name"], name="routine_by_overlap"),
+            models.Index(fields=["priority", "name"], name="routine_by_priority"),
+            models.Index(fields=["trigger_kind", "name"], name="routine_by_trigger"),
+            models.Index(fields=["group", "name"], name="routine_by_group"),
+            models.Index(
+                fields=["paused_until", "name"], name="routine_by_pause", condition=Q(status=RoutineStatus.PAUSED.value)
+            ),
         ]
         constraints = [
             is_word("status", RoutineStatus, "routine_status_is_known"),

@@ -117,6 +117,16 @@ class RoutineState(models.Model):
                 name="state_catching_up",
                 condition=Q(next_source=Source.CATCHING_UP.value),
             ),
+            # The few that the admin's list is asked for. No column of these changes with a run that goes well: what
+            # such a run writes stays a heap-only update.
+            models.Index(fields=["routine"], name="state_failing", condition=Q(failure_count__gt=0)),
+            models.Index(
+                fields=["routine"],
+                name="state_hinted",
+                condition=Q(hint_interval_expires_at__isnull=False)
+                | Q(hint_next_expires_at__isnull=False)
+                | Q(hint_factor_expires_at__isnull=False),
+            ),
         ]
         constraints = [
             is_word("next_source", Source, "state_source_is_known"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from playwright.sync_api import Page
 
-from routines_app.models import RotationMember, RoutineRun
+from routines_app import service
+from routines_app.models import RotationMember, Routine, RoutineRun
+from routines_app.protocol.ledger import clock
 from tests.browser.rotation_scene import a_rotation_at_work, a_tick
 from tests.browser.scenes import a_working_day, what_if
 
@@ -35,6 +38,9 @@ def test_no_page_has_a_serious_finding(
         reverse("admin:routines_routine_overview", args=[routine.pk]) + "?why=03:00",
         reverse("admin:routines_routine_history", args=[routine.pk]),
         reverse("admin:routines_routine_change", args=[routine.pk]),
+        reverse("admin:routines_routine_changelist") + "?health=failing&tag=reports&tag=night",
+        reverse("admin:routines_routine_copy", args=[routine.pk]),
+        backfilled(routine),
         reverse("admin:routines_routine_verb", args=[routine.pk, "pause"]),
         reverse("admin:routines_routinerun_changelist"),
         reverse("admin:routines_routinerun_changelist") + "?slot=soon&worker=w&final=1",
@@ -66,6 +72,12 @@ def test_no_page_has_a_serious_finding(
     rules = ["color-contrast"] if dark else []  # the theme changes nothing else
     found = {address: _serious(page, address, rules) for address in addresses}
     assert {address: findings for address, findings in found.items() if findings} == {}
+
+
+def backfilled(routine: Routine) -> str:
+    """The page of a backfill."""
+    runs = service.backfill(routine, clock.now() - timedelta(hours=12), clock.now())
+    return reverse("admin:routines_routine_backfill", args=[routine.pk, service.batch_of(runs[0].idempotency_key)])
 
 
 def _serious(page: Page, address: str, rules: list[str]) -> list[str]:

@@ -13,6 +13,7 @@
     ONCE: ["once_at", "timezone", "start_at", "end_at", "jitter_ms"],
     MANUAL: [],
   };
+  const OF_ONE = ["cron", "interval_ms", "once_at"];
   const SCHEDULE = [...new Set(Object.values(NEEDS).flat())];
   const SENT = [...SCHEDULE, "trigger_kind", "task", "queue", "concurrency_policy"];
   let timer = null;
@@ -23,7 +24,12 @@
     if (!kind) { return; }
     for (const name of SCHEDULE) {
       const row = form.querySelector(".form-row.field-" + name);
-      if (row) { row.hidden = !NEEDS[kind.value].includes(name); }
+      if (row) { row.hidden = !NEEDS[kind.value].includes(name) && !row.querySelector(".errorlist, .rt-typing-error"); }
+    }
+    for (const name of OF_ONE) {  // what a person sees go with its trigger is not sent; the server refuses what it cannot use
+      const row = form.querySelector(".form-row.field-" + name);
+      const input = form.elements[name];
+      if (row && input) { input.disabled = row.hidden; }
     }
   }
 
@@ -40,6 +46,7 @@
         input.closest(".form-row").append(words);
       }
     }
+    showNeeded();
   }
 
   async function preview() {

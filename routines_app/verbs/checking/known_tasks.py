@@ -31,7 +31,7 @@ def registered_tasks() -> list[str]:
             _import_task_modules(app)
         finally:
             _importing.reset(token)
-    return sorted(name for name in app.tasks if not _is_ours(name))
+    return sorted(name for name in app.tasks if not is_ours(name))
 
 
 # Celery's import of task modules runs Django's checks, and one of ours asks which tasks there are.
@@ -64,13 +64,13 @@ def task_name(field: str, value: Any) -> str:
     """A name that a task of a project can have; a task itself stands for its name."""
     if not isinstance(value, str):
         value = _name_of(field, value)
-    if not 0 < len(value) <= limits.LONGEST_TASK or not value.isprintable() or _is_ours(value):
+    if not 0 < len(value) <= limits.LONGEST_TASK or not value.isprintable() or is_ours(value):
         most = f"at most {limits.LONGEST_TASK} characters"
         raise InvalidValue(field, value, f"give the registered name of a Celery task of yours, {most}")
     return str(value)
 
 
-def _is_ours(name: str) -> bool:
+def is_ours(name: str) -> bool:
     return name.startswith(OWN_PREFIX) or name == TICK_TASK
 
 

@@ -212,20 +212,6 @@ def test_only_an_archived_routine_can_be_deleted(operator: Client) -> None:
     assert LogEntry.objects.latest("id").change_message == "Deleted nightly-report with its runs. Why: cleaning up"
 
 
-def test_a_backfill_makes_a_run_for_each_slot_of_the_stretch(operator: Client) -> None:
-    """Three hours of an hourly routine, ends included; a stretch in the future is refused at its field."""
-    routine = make_routine(cron="@hourly", timezone="UTC")
-    hour = clock.now().replace(minute=0, second=0, microsecond=0)
-    typed = {
-        "start": f"{hour - timedelta(hours=3):%Y-%m-%dT%H:%M}",
-        "end": f"{hour - timedelta(hours=1):%Y-%m-%dT%H:%M}",
-    }
-    response = operator.post(verb_url(routine, "backfill"), typed, follow=True)
-    assert told(response) == ["Asked for 3 runs of nightly-report, one for each slot of the stretch."]
-    typed["end"] = f"{hour + timedelta(hours=9):%Y-%m-%dT%H:%M}"
-    assert "past" in operator.post(verb_url(routine, "backfill"), typed).context["form"].errors["end"][0]
-
-
 def test_a_routine_that_plain_sql_has_changed_is_replanned(operator: Client) -> None:
     """The next fire follows the stored schedule again."""
     routine = make_routine(interval_ms=3_600_000)

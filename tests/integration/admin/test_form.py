@@ -202,3 +202,37 @@ def test_arguments_that_no_parser_bears_are_refused_at_their_field(
         assert response.context["adminform"].form.errors[field] == [said]
     response = operator.post(verb_url(routine, "run"), {field: typed_in})
     assert response.context["form"].errors[field] == [said]
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed_into"),
+    [
+        ("MANUAL", {"cron": "0 9 * * *"}),
+        ("MANUAL", {"interval_ms": "10m"}),
+        ("MANUAL", {"once_at": "2999-01-01T09:00:00"}),
+        ("CRON", {"cron": "0 9 * * *", "interval_ms": "10m"}),
+    ],
+)
+def test_what_the_trigger_has_no_use_for_is_not_dropped_silently(
+    operator: Client, kind: str, typed_into: dict[str, str]
+) -> None:
+    """Without scripts every field can be typed into: the last one says what to do about it."""
+    response = save(operator, reverse(ADD), **(NEW | {"cron": "", "trigger_kind": kind} | typed_into))
+    assert "choose" in str(response.context["adminform"].form.errors[list(typed_into)[-1]])
+    assert not Routine.objects.exists()
+
+
+def test_the_old_schedule_goes_with_its_trigger(operator: Client) -> None:
+    """What was stored and not typed is no mistake: without scripts the old cron is still in its field."""
+    routine = make_routine()
+    save(operator, change_url(routine), trigger_kind="MANUAL")
+    routine.refresh_from_db()
+    assert (routine.trigger_kind, routine.cron) == ("MANUAL", "")
+
+
+def test_a_closed_part_of_the_form_opens_over_an_error(operator: Client) -> None:
+    """Without scripts too: an error that nobody sees cannot be mended."""
+    address = change_url(make_routine())
+    response = operator.post(address, typed(form_of(operator, address), min_interval_ms="nonsense", emphasis="x"))
+    (part,) = [one for one in response.context["adminform"] if one.name == "Rank and pace"]
+    assert not part.is_collapsible
