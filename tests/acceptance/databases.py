@@ -36,7 +36,7 @@ def manage(environment: dict[str, str], *arguments: str) -> subprocess.Completed
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,  # that of a test: a busy machine has needed more than two minutes to migrate
         check=False,
     )
 

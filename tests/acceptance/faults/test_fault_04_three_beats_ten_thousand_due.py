@@ -11,6 +11,7 @@ from routines_app.models import Node, Routine, RoutineRun, RoutineState, Schedul
 from routines_app.protocol.plan.planning import fingerprint_of
 from tests.acceptance.conftest import StackFactory
 from tests.acceptance.fault import NOTE, Fault, ready_beats
+from tests.processes import stretched
 
 COUNT = 10_000
 HOUR = timedelta(hours=1)
@@ -25,7 +26,7 @@ def test_fault_04_ten_thousand_routines_due_at_once_are_each_fired_once(make_sta
     for _ in range(3):
         stack.beat(ROUTINES_TICK_LOG=str(ticks))
     ready_beats(stack, 3)
-    due = make_due_in(seconds=4)
+    due = make_due_in(stretched(4))  # three updates of 10,000 rows, before the moment that they name
 
     stack.wait_until(
         lambda: RoutineRun.objects.filter(dispatched_at__isnull=False).count() == COUNT, 60, "not all were published"
