@@ -42,7 +42,7 @@ def test_the_page_of_an_ended_run_shows_result_error_and_record(operator: Client
     for words in ("ValueError: no", "Traceback …", "&quot;rows&quot;: 7", "FAILURE"):
         assert words in page
     assert "k3y" not in page
-    assert "data-live-url" not in page
+    assert run_url(run, "live") not in page
 
 
 def test_the_live_part_reports_the_status(operator: Client) -> None:

@@ -38,3 +38,15 @@ def test_who_refuses_is_tried_again_soon():
     waits = [broker.refuses("out of memory") for _ in range(10)]
     assert max(waits) == REFUSED_SECONDS
     assert broker.is_away("gone") > REFUSED_SECONDS
+
+
+def test_what_is_wrong_is_a_line_for_people():
+    """The first of what was said, and no password; nothing once it is back."""
+    broker = Outside("the broker")
+    assert broker.problem == ""
+    broker.is_away("redis://:hunter2@db refused\nTraceback")
+    assert broker.problem.startswith("The broker is away: redis://")
+    assert broker.problem.endswith("@db refused")
+    assert "hunter2" not in broker.problem
+    broker.is_back()
+    assert broker.problem == ""

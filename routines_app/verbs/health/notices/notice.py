@@ -47,6 +47,8 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Notice:
+    """One thing, in numbers and names; `sentence` says it."""
+
     kind: NoticeKind
     level: NoticeLevel
     count: int = 0
