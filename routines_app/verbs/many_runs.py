@@ -25,6 +25,7 @@ from routines_app.verbs.cancel import cancel_run
 from routines_app.verbs.checking.lookup import find_run
 from routines_app.verbs.checking.rules import Text
 from routines_app.verbs.editing import editing
+from routines_app.verbs.ending import who_and_why
 from routines_app.verbs.run_now import again_request, ask_again
 from routines_app.verbs.run_selection import RunSelection, done_again, final_failure
 
@@ -102,6 +103,7 @@ def retry_runs(runs: Sequence[UUID], *, batch: str, requested_by: object = None)
 
 def cancel_runs(runs: Sequence[UUID], *, reason: str = "", actor: str = "") -> ManyRuns:
     """Cancel what waits and ask what runs to stop, at most 500 runs."""
+    who_and_why("cancelled", reason, actor)  # refused once, and not of each run
     return _one_by_one(runs, lambda run_id: _cancel(run_id, reason, actor))
 
 

@@ -102,6 +102,8 @@ def test_too_many_at_once_are_refused(make: Make, time: Time) -> None:
     """A caller goes on in pieces."""
     with pytest.raises(service.InvalidValue, match="at most 500"):
         service.cancel_runs([made_at(MONDAY)] * 501)
+    with pytest.raises(service.InvalidValue, match="reason"):
+        service.cancel_runs([], reason="x" * 3_000)
 
 
 def test_the_pieces_of_a_filter_come_to_an_end(make: Make, time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
