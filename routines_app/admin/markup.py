@@ -37,7 +37,7 @@ def _time(at: datetime, *, exactly: bool = False) -> SafeString:
     now, zone = service.now(), timezone.get_current_timezone()
     return format_html(
         '<time class="rt-time" datetime="{0}" title="{1}"><span class="rt-ago">{2}</span>'
-        '<span class="rt-at" aria-hidden="true"> · {3}</span><span class="visually-hidden">, {1}</span></time>',
+        ' <span class="rt-at" aria-hidden="true">· {3}</span><span class="visually-hidden">, {1}</span></time>',
         at.isoformat(),
         clock_time(at, zone),
         ago_or_in(at, now),
