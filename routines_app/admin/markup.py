@@ -37,7 +37,7 @@ def time_as(said: str, at: datetime, *, class_: str = "rt-time", exactly: bool =
     zone = timezone.get_current_timezone()
     return format_html(
         '<time class="{0}" datetime="{1}" title="{2}"><span class="rt-ago">{3}</span>'
-        '<span class="rt-at" aria-hidden="true"> · {4}</span><span class="visually-hidden">, {2}</span></time>',
+        ' <span class="rt-at" aria-hidden="true">· {4}</span><span class="visually-hidden">, {2}</span></time>',
         class_,
         at.isoformat(),
         clock_time(at, zone),

@@ -44,7 +44,7 @@ def test_the_absolute_time_is_seen_without_pointing_at_it(open_page: Open, make_
     page.set_viewport_size({"width": 390, "height": 800})
     next_fire = page.locator(".rt-tile", has_text="Next fire").locator("time .rt-at")
     expect(next_fire).to_be_in_viewport()
-    expect(next_fire).to_have_text(f" · {routine.state.next_run_at:%H:%M:%S}")
+    expect(next_fire).to_have_text(f"· {routine.state.next_run_at:%H:%M:%S}")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -97,6 +99,14 @@ def test_a_time_out_says_whose_it_is(ms: int | None, words: str) -> None:
 def test_a_cron_is_told_as_what_it_says(cron: str, words: str) -> None:
     """By the values that it fires at: steps that do not go on across the hour or the day are no distance."""
     assert phrases.cron_in_words(cron) == words
+
+
+def test_the_documentation_tells_schedules_as_the_admin_does() -> None:
+    """Its table of words is what people learn them from."""
+    section = Path("docs/cron.md").read_text().split("## In words")[1].split("## One moment")[0]
+    told = dict(re.findall(r"^\| `(.+?)` \| (.+?) \|$", section, re.MULTILINE))
+    assert len(told) == 7
+    assert {cron: phrases.cron_in_words(cron) for cron in told} == told
 
 
 @pytest.mark.parametrize(
