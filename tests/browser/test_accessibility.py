@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from playwright.sync_api import Page
 
+from routines_app import service
 from routines_app.models import RotationMember, RoutineRun
 from tests.browser.rotation_scene import a_rotation_at_work, a_tick
 from tests.browser.scenes import a_working_day, what_if
@@ -27,6 +28,7 @@ def test_no_page_has_a_serious_finding(
     run = RoutineRun.objects.get(status="RUNNING")
     rotation = a_rotation_at_work()
     member = RotationMember.objects.filter(status="IN_FLIGHT").earliest("pk")
+    pool, batch = service.drain_pool("warehouse"), service.pause_batch("sale", group=routine.group, reason="a sale")
     failed = RoutineRun.objects.filter(status="FAILED").first()
     assert failed is not None
     addresses = [
@@ -40,6 +42,11 @@ def test_no_page_has_a_serious_finding(
         reverse("admin:routines_fleet"),
         reverse("admin:routines_pool_changelist"),
         reverse("admin:routines_pool_add"),
+        reverse("admin:routines_pool_change", args=[pool.pk]),
+        reverse("admin:routines_pool_verb", args=[pool.pk, "stop"]),
+        reverse("admin:routines_batches"),
+        reverse("admin:routines_batch_new") + "?filter=status__exact%3DACTIVE",
+        reverse("admin:routines_batch", args=[batch.pk]),
         reverse("admin:routines_fleet_verb", args=["clear-overrides"]),
         reverse("admin:routines_plan"),
         reverse("admin:routines_plan") + what_if(),
