@@ -30,6 +30,7 @@ def test_no_page_has_a_serious_finding(
     run = RoutineRun.objects.get(status="RUNNING")
     rotation = a_rotation_at_work()
     member = RotationMember.objects.filter(status="IN_FLIGHT").earliest("pk")
+    pool, batch = service.drain_pool("warehouse"), service.pause_batch("sale", group=routine.group, reason="a sale")
     failed = RoutineRun.objects.filter(status="FAILED").first()
     assert failed is not None
     addresses = [
@@ -54,6 +55,11 @@ def test_no_page_has_a_serious_finding(
         reverse("admin:routines_fleet"),
         reverse("admin:routines_pool_changelist"),
         reverse("admin:routines_pool_add"),
+        reverse("admin:routines_pool_change", args=[pool.pk]),
+        reverse("admin:routines_pool_verb", args=[pool.pk, "stop"]),
+        reverse("admin:routines_batches"),
+        reverse("admin:routines_batch_new") + "?filter=status__exact%3DACTIVE",
+        reverse("admin:routines_batch", args=[batch.pk]),
         reverse("admin:routines_fleet_verb", args=["clear-overrides"]),
         reverse("admin:routines_plan"),
         reverse("admin:routines_plan") + what_if(),
