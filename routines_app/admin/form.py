@@ -171,7 +171,8 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
         stored and left as it is goes with the trigger that it was of."""
         chosen = cleaned.get("trigger_kind")
         for kind, field in NEEDED_BY.items():
-            if chosen and kind != chosen and field in self.changed_data and cleaned.get(field):
+            is_typed = cleaned.get(field) and self._differs(field, cleaned[field])
+            if chosen and kind != chosen and is_typed:
                 label = dict(self.fields["trigger_kind"].choices).get(chosen, chosen)  # type: ignore[attr-defined]
                 self.add_error(field, f"The trigger is {label}, which has no use for this: choose {kind}, or clear it.")
 

@@ -113,6 +113,13 @@ def admin_pages(client: Client, routine: Routine) -> Pages:
         | rotation_pages(client)
         | {
             "routines_routine_overview": lambda: client.get(overview),
+            "routines_routine_copy": lambda: client.get(reverse("admin:routines_routine_copy", args=[routine.pk])),
+            **backfill_pages(client, routine),
+            **{
+                f"routines_{model}_{act}_filter": saved(client, model, act)
+                for model in LISTS
+                for act in ("save", "remove")
+            },
             "routines_routine_verb": lambda: client.get(verb_url(routine, "run")),
             "routines_routine_preview": lambda: client.post(
                 reverse("admin:routines_routine_preview"), schedule(routine)
@@ -135,6 +142,24 @@ def runs_asked(routine: Routine) -> dict[str, str]:
     """Each filter at once."""
     words = {"pool": "broad", "queue": "slow", "worker": "w", "task": "t", "reason": "timeout", "status": "FAILED"}
     return words | {"q": routine.name, "final": "1", "from": "2h ago", "until": "now", "error": "ValueError: #"}
+
+
+LISTS = ("routine", "routinerun")
+
+
+def backfill_pages(client: Client, routine: Routine) -> Pages:
+    """Those of a batch of sixty."""
+    end = clock.now()
+    runs = service.backfill(routine, end - timedelta(minutes=1), end)
+    given = [routine.pk, service.batch_of(runs[0].idempotency_key)]
+    names = ("routines_routine_backfill", "routines_routine_backfill_live")
+    return {name: lambda name=name: client.get(reverse(f"admin:{name}", args=given)) for name in names}  # type: ignore[misc]
+
+
+def saved(client: Client, model: str, act: str) -> Callable[[], Any]:
+    return lambda: client.post(
+        reverse(f"admin:routines_{model}_{act}_filter"), {"name": "n", "query": "q=a", "filter": "1"}
+    )
 
 
 def what_if(routine: Routine) -> dict[str, str]:
