@@ -20,7 +20,7 @@ def run(minute: float, status: str = "SUCCESS", *, number: int = 0, took: float 
     at = START + timedelta(minutes=minute)
     pk = UUID(int=uuid7_int(int(at.timestamp() * 1000), number))
     times = {"started_at": at, "completed_at": at + timedelta(seconds=took), "scheduled_for": at, "eligible_at": at}
-    return RoutineRun(pk=pk, status=status, **(times | fields))
+    return RoutineRun(id=pk, status=status, **(times | fields))
 
 
 def test_runs_are_counted_where_they_were_created() -> None:
