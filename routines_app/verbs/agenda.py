@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -29,7 +30,7 @@ from routines_app.verbs.usual import usual_seconds
 
 HORIZON = Duration(least=60 * SECOND, most=DAY)
 LIMIT = Integer(least=1, most=10_000)
-COMPUTED = 10_000  # fires: a second or two, and more than a person looks through
+COMPUTED = 5_000  # fires, and routines that are read for them: more than a person looks through
 ROUTINES_MEASURED = 300  # whose usual duration is asked for; those that fire most
 POOLS = 100  # that are told about; those with the most fires
 STEPS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15))
@@ -73,7 +74,7 @@ class Agenda:
     more: bool
     """There are others before `until`."""
     reaches: datetime
-    """How far fires were computed one by one: `until`, or less of a fleet with more than 10,000 of them."""
+    """How far fires were computed one by one: `until`, or less of a fleet with more than 5,000 of them."""
     pools: tuple[PoolForecast, ...]
     """Those with fires until `reaches`, by name."""
 
@@ -121,7 +122,7 @@ def agenda(
     )
     routines: dict[int, Routine] = {}
     fires = first_fires(_noted(_states(chosen, until), routines), now, until, COMPUTED + 1)
-    is_cut = len(fires) > COMPUTED
+    is_cut = bool(fires) and (len(fires) > COMPUTED or len(routines) > COMPUTED)
     edges = _edges(now, until)
     reaches = max(fires[-1].slot, now) if is_cut else until
     return Agenda(
@@ -140,7 +141,7 @@ def _states(chosen: _Chosen, until: datetime) -> Iterator[RoutineState]:
     states = RoutineState.objects.using(ledger_alias()).filter(next_run_at__lte=until).select_related("routine")
     if not chosen.is_all:
         states = states.filter(routine__in=chosen.of(Routine.objects.using(ledger_alias())))
-    return in_order(states)
+    return islice(in_order(states), COMPUTED + 1)  # as many fire first; a million may do so at one moment
 
 
 def _noted(states: Iterator[RoutineState], routines: dict[int, Routine]) -> Iterator[RoutineState]:

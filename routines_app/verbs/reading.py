@@ -35,7 +35,7 @@ def runs_together(parts: Iterable[QuerySet[RoutineRun]]) -> Iterable[RoutineRun]
     selects, values = [], []
     for place, part in enumerate(parts):
         sql, params = part.query.get_compiler(ledger_alias()).as_sql()
-        selects.append(f"SELECT * FROM ({sql}) AS part_{place}")  # noqa: S608 # nosec B608 - Django's own statements
+        selects.append(f"SELECT * FROM ({sql}) AS part_{place}")  # noqa: S608 # nosec B608
         values += params
     return RoutineRun.objects.using(ledger_alias()).raw(" UNION ALL ".join(selects), values) if selects else ()
 

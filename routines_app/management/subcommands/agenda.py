@@ -53,7 +53,14 @@ class Command(Subcommand):
             return
         self.say("")
         rows = [
-            (pool.name, pool.max_concurrent, pool.fires, max(pool.peaks), next(iter(pool.crowded), None))
+            (
+                pool.name,
+                pool.max_concurrent,
+                pool.fires,
+                pool.unmeasured,
+                max(pool.peaks),
+                next(iter(pool.crowded), None),
+            )
             for pool in agenda.pools
         ]
-        self.table(("pool", "places", "fires", "expected at once", "too small from"), rows)
+        self.table(("pool", "places", "fires", "unmeasured", "expected at once", "too small from"), rows)

@@ -28,7 +28,7 @@ def many(routine: Routine, now: datetime, count: int, length: timedelta = WEEK) 
 def _run(routine: Routine, at: datetime) -> RoutineRun:
     number = dice.getrandbits(74)
     return RoutineRun(
-        pk=UUID(int=uuid7_int(int(at.timestamp() * 1000), number)),
+        id=UUID(int=uuid7_int(int(at.timestamp() * 1000), number)),
         routine=routine,
         task=routine.task,
         status="SUCCESS",

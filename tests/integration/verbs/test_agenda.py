@@ -112,6 +112,19 @@ def test_of_a_large_fleet_the_rest_is_counted_by_schedules(make: Make, monkeypat
     assert all(load.is_estimate for load in found.load[17:])
 
 
+def test_no_more_routines_are_read_than_fires_are_computed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when all of them fire at one moment."""
+    monkeypatch.setattr(agenda_module, "COMPUTED", 2)
+    agenda_module._by_schedule.cache_clear()
+    for number in range(6):
+        make(f"r{number}", cron="30 * * * *")
+    found = service.agenda()
+    agenda_module._by_schedule.cache_clear()
+    assert len(found.fires) == 3
+    assert sum(load.fires for load in found.load) == 6
+    assert found.reaches == TEN + 30 * MINUTE
+
+
 def test_it_asks_a_fixed_number_of_questions(make: Make) -> None:
     """However many routines there are: their states, the pools, the last runs."""
     service.create_pool("db", max_concurrent=2)

@@ -20,7 +20,7 @@ def run(minute: float, status: str = "SUCCESS", *, number: int = 0, took: float 
     at = START + timedelta(minutes=minute)
     pk = UUID(int=uuid7_int(int(at.timestamp() * 1000), number))
     times = {"started_at": at, "completed_at": at + timedelta(seconds=took), "scheduled_for": at, "eligible_at": at}
-    return RoutineRun(pk=pk, status=status, **(times | fields))
+    return RoutineRun(id=pk, status=status, **(times | fields))
 
 
 def test_runs_are_counted_where_they_were_created() -> None:
@@ -62,8 +62,8 @@ def test_a_row_that_stands_for_many_slots_counts_where_they_lie() -> None:
 def test_what_was_read_of_a_busy_bucket_stands_for_all_of_it() -> None:
     """The newest runs cover the last quarter of an hour: four times as many is the best guess, and called one."""
     newest = [
-        run(45 + 15 * n / READ_PER_BUCKET, "FAILED" if n % 3 else "SUCCESS", number=n) for n in range(READ_PER_BUCKET)
+        run(45 + 15 * n / READ_PER_BUCKET, "FAILED" if n % 4 else "SUCCESS", number=n) for n in range(READ_PER_BUCKET)
     ]
     busy, quiet, *_ = bucketed([*newest, run(70)], EDGES)
-    assert busy.counts == {"success": 160, "failed": 320}
+    assert busy.counts == {"success": READ_PER_BUCKET, "failed": 3 * READ_PER_BUCKET}
     assert (busy.is_estimate, quiet.is_estimate) == (True, False)

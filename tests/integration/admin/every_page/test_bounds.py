@@ -133,6 +133,7 @@ def admin_pages(client: Client, routine: Routine) -> Pages:
             "routines_fleet": lambda: client.get(reverse("admin:routines_fleet")),
             "routines_fleet_live": lambda: client.get(reverse("admin:routines_fleet_live"), {"pool": "broad"}),
             "routines_fleet_verb": lambda: client.get(reverse("admin:routines_fleet_verb", args=["clear-overrides"])),
+            "routines_agenda": lambda: client.get(reverse("admin:routines_agenda"), {"window": "1d", "pool": "broad"}),
             "routines_plan": lambda: client.get(reverse("admin:routines_plan"), what_if(routine)),
         }
     )

@@ -30,7 +30,7 @@ def test_it_prints_fires_load_and_pools(make: Make, time: Time) -> None:
     assert said[3] == "there is more: give a higher --limit"
     assert "3 fires until 2026-03-02 11:00:30+00:00" in said
     assert "the busiest 1m: 2 from 2026-03-02 10:30:00+00:00 on" in said
-    assert said[-1].split() == ["db", "1", "2", "2", "2026-03-02", "10:30:00+00:00"]
+    assert said[-1].split() == ["db", "1", "2", "0", "2", "2026-03-02", "10:30:00+00:00"]
 
 
 def test_it_is_read_by_programs(make: Make) -> None:
