@@ -137,10 +137,9 @@ def _queues(node: Seen) -> list[str]:
 
 def silent(nodes: Sequence[Seen], now: datetime) -> Iterator[Notice]:
     """Those that have missed two reports, and three. Where a role has nobody left, that is said by itself."""
+    manned = {role for role in Role if alive(nodes, role, now)}
     for kind, wanted in ((NoticeKind.DOUBTFUL, Presence.DOUBTFUL), (NoticeKind.GONE, Presence.GONE)):
-        found = [node for node in nodes if presence(node.seen_at, now) is wanted]
-        if wanted is Presence.GONE:
-            found = [node for node in found if alive(nodes, Role(node.role), now)]
+        found = [node for node in nodes if presence(node.seen_at, now) is wanted and node.role in manned]
         if found:
             since = min(node.seen_at for node in found)
             names = some_of([node.name for node in found])
