@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from routines_app.core.cron import parse_cron
 from routines_app.core.cron_fields import Fields as CronFields
-from routines_app.core.cron_fields import split_fields as split_cron
 from routines_app.core.durations import format_duration, parse_duration
 from routines_app.core.errors import (
     DuplicateName,
@@ -230,7 +229,7 @@ __all__ += ["Notice", "NoticeKind", "NoticeLevel", "Notices", "fleet_notices", "
 __all__ += ["HELD_BY_PEOPLE", "Presence", "presence"]
 # Schedules as values: what a trigger means, also one that is not saved.
 __all__ += ["CronFields", "CronTrigger", "ManualTrigger", "OnceTrigger", "Slots", "Trigger"]
-__all__ += ["clock_changes", "count_between", "next_slot", "parse_cron", "slots_between", "split_cron"]
+__all__ += ["clock_changes", "count_between", "next_slot", "parse_cron", "slots_between"]
 __all__ += ["drafted_trigger", "stored_trigger"]
 __all__ += ["Disagreement", "disagreements", "second_opinion"]
 # Forms: what a field accepts and how it is written.
