@@ -81,5 +81,5 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(model_name="routinerun", index=BLOCKED),
         # Nothing is taken back: the index goes with its column.
-        migrations.RunPython(add_plain_index, migrations.RunPython.noop),
+        migrations.RunPython(add_plain_index, migrations.RunPython.noop, atomic=False),
     ]
