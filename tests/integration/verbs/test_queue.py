@@ -158,7 +158,7 @@ def test_a_run_that_is_behind_in_line_names_who_goes_first(make: Make, time: Tim
     waits = {"admitted_at": None, "publish_after": hour, "attempt": 2}
     retry = waiting_run(routine, 1, trigger="retry", eligible_at=hour, reason="not_yet", **waits)
     slot = waiting_run(routine, 2, reason="overlap", **waits)
-    back = waiting_run(routine, 3, reason="lease_held", **waits)
+    back = waiting_run(routine, 3, reason="lease_held", scheduled_for=MONDAY + timedelta(minutes=10), **waits)
     why = {run.run_id: run.why for run in service.queue().automatic}
     assert why[slot.pk] == f"behind run {retry.pk}, which is before it in line"
     assert why[retry.pk] == "attempt 2 is not to begin before 2026-03-02 11:00:30 UTC"
