@@ -144,7 +144,7 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
             version = form.cleaned_data.get("read_version") or obj.version
             saved = service.update_routine(obj.pk, version=version, **said, **wants)
         elif form.copied is not None:
-            saved = self._copy(form, wants, actor_of(request), reason)
+            saved = self._copy(form, form.copied, wants, actor_of(request), reason)
         else:
             saved = service.create_routine(wants.pop("name"), task=wants.pop("task"), **said, **wants)
         obj.__dict__.update(saved.__dict__)
@@ -152,15 +152,14 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
         typed = [obj.task] if form.cleaned_data.get("other_task") else []
         warn_of_tasks(request, [*typed, *(phase_tasks(obj.phases) if "phases" in wants else ())])
 
-    def _copy(self, form: RoutineForm, wants: dict[str, Any], actor: str, reason: str) -> Routine:
+    def _copy(self, form: RoutineForm, original: Routine, wants: dict[str, Any], actor: str, reason: str) -> Routine:
         """The service copies what is stored; the form says only what differs, so no mask gets there."""
-        assert form.copied is not None
         wants.pop("name", None)  # the name that was suggested counts as unchanged
         return service.copy_routine(
-            form.copied.pk,
+            original.pk,
             form.cleaned_data["name"],
             paused=form.cleaned_data["start_paused"],
-            version=form.cleaned_data.get("read_version") or form.copied.version,
+            version=form.cleaned_data.get("read_version") or original.version,
             actor=actor,
             reason=reason,
             **wants,
