@@ -65,7 +65,8 @@ def remembered(batch: PauseBatch, routines: QuerySet[Routine] | None) -> QuerySe
 
 def _selected(**by: Any) -> QuerySet[Routine]:
     found = selected(**({"routine": None, "tag": None, "group": None, "queue": None, "pool": None} | by))
-    assert found is not None
+    if found is None:  # which is for one routine
+        raise InvalidValue("tag", by, "give a tag, a group, a queue or a pool")
     return found
 
 

@@ -12,6 +12,7 @@ from routines_app.models import Pool
 from routines_app.protocol.ledger import clock
 from tests.browser.scenes import make_routine, make_run
 from tests.integration.admin.pages import text_of, told
+from tests.integration.conftest import Login
 
 ADD = "admin:routines_pool_add"
 LIST = "admin:routines_pool_changelist"
@@ -102,3 +103,25 @@ def test_the_list_shows_how_full_each_pool_is_and_what_waits(operator: Client) -
     page = text_of(operator, reverse(LIST))
     assert "1 of 2 in flight" in page
     assert '<td class="field-waiting">3</td>' in page
+
+
+def test_a_pool_is_drained_stopped_and_opened_on_its_page(operator: Client, viewer: Client, login: Login) -> None:
+    """Each asks first, with how many are in flight; stopping needs the right to cancel, too."""
+    pool = Pool.objects.create(name="p", max_concurrent=4)
+    begun = dict.fromkeys(("admitted_at", "started_at", "heartbeat_at"), clock.now())
+    run = make_run(make_routine(), at=clock.now(), status="RUNNING", pool=pool, **begun)
+    verbs = {verb: reverse("admin:routines_pool_verb", args=[pool.pk, verb]) for verb in ("drain", "open", "stop")}
+    assert "Drain</a>" in text_of(operator, change_url(pool))
+    assert "1 in flight" in text_of(operator, verbs["drain"])
+    assert told(operator.post(verbs["drain"], follow=True)) == ["Pool p is drained: nothing of it starts any more."]
+    assert "Still in flight: 1. Its ceiling was 4" in text_of(operator, change_url(pool))
+    assert told(operator.post(verbs["stop"], {"reason": "disk"}, follow=True)) == [
+        "Pool p is drained, and 1 runs were asked to stop."
+    ]
+    run.refresh_from_db()
+    assert (run.stop_reason, run.error.endswith(": disk")) == ("cancelled", True)
+    assert told(operator.post(verbs["open"], follow=True)) == ["Pool p is open again: at most 4 in flight."]
+    assert {viewer.post(address).status_code for address in verbs.values()} == {403}
+    changer = login("view_pool", "change_pool", name="changer")
+    assert [changer.get(verbs[verb]).status_code for verb in ("drain", "stop")] == [200, 403]
+    assert operator.get(reverse("admin:routines_pool_verb", args=[pool.pk, "burn"])).status_code == 404

@@ -285,6 +285,7 @@ def node(**values: Any) -> Node:
 
 ALSO = {
     # SQLite names the columns of a unique index instead of the index.
+    "one_open_batch_of_a_name": "routines_pausebatch.name, routines_pausebatch.is_open",
     "one_run_per_slot_and_attempt": "idempotency_key",
     "one_exclusive_run_at_a_time": "running_key",
     # An unknown word breaks this rule too, and PostgreSQL names the first in the alphabet.

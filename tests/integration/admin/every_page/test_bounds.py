@@ -20,7 +20,7 @@ from routines_app import service
 from routines_app.admin.fleet_verbs import QUEUE_VERBS
 from routines_app.admin.verb_buttons import VERBS
 from routines_app.coordination import leases
-from routines_app.models import Pool, Rotation, Routine, RoutineRun, RoutineState, RunLog
+from routines_app.models import PauseBatch, Pool, Rotation, Routine, RoutineRun, RoutineState, RunLog
 from routines_app.protocol.ledger import clock
 from tests.browser.rotation_scene import a_rotation_at_work, make_member
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
@@ -111,6 +111,7 @@ def admin_pages(client: Client, routine: Routine) -> Pages:
     return (
         found
         | rotation_pages(client)
+        | batch_pages(client)
         | {
             "routines_routine_overview": lambda: client.get(overview),
             "routines_routine_copy": lambda: client.get(reverse("admin:routines_routine_copy", args=[routine.pk])),
@@ -134,6 +135,9 @@ def admin_pages(client: Client, routine: Routine) -> Pages:
             "routines_fleet_live": lambda: client.get(reverse("admin:routines_fleet_live"), {"pool": "broad"}),
             "routines_fleet_verb": lambda: client.get(reverse("admin:routines_fleet_verb", args=["clear-overrides"])),
             "routines_agenda": lambda: client.get(reverse("admin:routines_agenda"), {"window": "1d", "pool": "broad"}),
+            "routines_pool_verb": lambda: client.get(
+                reverse("admin:routines_pool_verb", args=[routine.pool_id, "stop"])
+            ),
             "routines_plan": lambda: client.get(reverse("admin:routines_plan"), what_if(routine)),
         }
     )
@@ -161,6 +165,18 @@ def saved(client: Client, model: str, act: str) -> Callable[[], Any]:
     return lambda: client.post(
         reverse(f"admin:routines_{model}_{act}_filter"), {"name": "n", "query": "q=a", "filter": "1"}
     )
+
+
+def batch_pages(client: Client) -> Pages:
+    """Those of a batch with some routines."""
+    batch = PauseBatch.objects.get_or_create(name="broad", defaults={"up_to_id": 0})[0]
+    Routine.objects.filter(name__startswith="child-2").update(status="PAUSED", pause_batch=batch)
+    new = reverse("admin:routines_batch_new") + "?filter=status__exact%3DACTIVE"
+    return {
+        "routines_batches": lambda: client.get(reverse("admin:routines_batches")),
+        "routines_batch_new": lambda: client.get(new),
+        "routines_batch": lambda: client.get(reverse("admin:routines_batch", args=[batch.pk])),
+    }
 
 
 def what_if(routine: Routine) -> dict[str, str]:

@@ -275,5 +275,9 @@ def test_statements_are_counted_by_pieces(make: Make, time: Time, measured_clock
             routine = make(f"{name} {number}", every="1h", tags=[name])
             waiting_run(routine, size * 1000 + number)
     claim_due(time.now)
-    assert statements("few") == statements("many")
+    few, many = statements("few"), statements("many")
+    if connection.vendor == "sqlite":  # which takes a bounded number of values in one statement
+        assert all(more - less < 10 for less, more in zip(few, many, strict=True))
+    else:
+        assert few == many
     assert pieces.PIECE == 500
