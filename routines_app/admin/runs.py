@@ -27,6 +27,7 @@ from routines_app.admin.run_changelist import RunChangeList
 from routines_app.admin.run_facts import lateness_of, length_of, run_url
 from routines_app.admin.run_listing import ROWS
 from routines_app.admin.run_many import read_ids
+from routines_app.admin.run_question import CURSORS, OLDER_NAMES, OWN
 from routines_app.admin.saved_filters import SavedFilters
 from routines_app.models import RoutineRun
 
@@ -48,6 +49,10 @@ class RunAdmin(SavedFilters):
     ordering = ["-id"]
     sortable_by = ()
     actions = RUN_ACTIONS
+
+    def filter_parameters(self, request: HttpRequest | None = None) -> set[str]:  # noqa: ARG002
+        """What the form above the list asks by: the list has no filters of Django's."""
+        return {*OWN, *OLDER_NAMES} - {*CURSORS}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RoutineRun]:
         runs = super().get_queryset(request).select_related("routine", "rotation__routine")

@@ -110,7 +110,6 @@ def test_every_field_reaches_the_plan(operator: Client, pool: Pool, monkeypatch:
         ({"routine": "first", "every": "5"}, "every"),
         ({"routine": "first", "every": "5m", "cron": "* * * * *"}, "every"),
         ({"routine": "first", "priority": "URGENT"}, "priority"),
-        ({"ceiling": "0"}, "ceiling"),
         ({"ceiling": "many"}, "ceiling"),
         ({"ceiling": "-3"}, "ceiling"),
         ({"more": "{"}, "more"),
