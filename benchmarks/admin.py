@@ -10,7 +10,7 @@ from typing import NamedTuple
 from benchmarks.bench import Bench
 from benchmarks.deployment import Deployment, soon
 from benchmarks.figures import Figure, ours_at_most
-from benchmarks.fill import DAY_SECONDS, add_routines, add_runs
+from benchmarks.fill import DAY_SECONDS, add_routines, add_runs, skew_routines
 
 MOST_QUESTIONS = 15
 # No index leads to what these show: they look through the rows of the last days.
@@ -22,6 +22,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
     bench.progress.begin(f"admin with {routines:,} routines and {runs:,} runs")
     with bench.deployment() as at, at.orm():
         add_routines(at, routines, first=soon(DAY_SECONDS / 2), step_ms=100)
+        skew_routines(at)
         add_runs(at, runs, routines)
         most = 0
         for label, path in pages(at).items():
@@ -43,6 +44,16 @@ def pages(at: Deployment) -> dict[str, str]:
         "routines, searched": f"{routines}?q=bench-77",
         "routines, filtered": f"{routines}?status__exact=ACTIVE",
         "routines, failing": f"{routines}?health=failing",
+        "routines, paused by next fire": f"{routines}?status__exact=PAUSED&o=-4",
+        "routines, by overlap": f"{routines}?concurrency_policy__exact=REPLACE",
+        "routines, by priority": f"{routines}?priority__exact=LOW",
+        "routines, late": f"{routines}?health=late",
+        "routines, hinted": f"{routines}?health=hinted",
+        "routines, task not registered": f"{routines}?task=unregistered",
+        "routines, never ran": f"{routines}?ran=never",
+        "routines, declared in code": f"{routines}?declared=code",
+        "routines, by group and tag": f"{routines}?group=rare&tag=rare",
+        "routines, searched in vain": f"{routines}?q=nowhere",
         "routines, last page": f"{routines}?p={_last_page(at, 'routines_routine')}",
         "routines, by next fire": f"{routines}?o=4",
         "routine": reverse("admin:routines_routine_overview", args=[routine]),

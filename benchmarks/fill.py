@@ -110,11 +110,32 @@ def add_routines(
     at.sql("VACUUM ANALYZE routines_routine, routines_routinestate")
 
 
+def skew_routines(at: Deployment) -> None:
+    """Make few of them special, as they are in a real fleet: what is rare, and where it stands, is what lists are slow
+    at. Those of one kind are of one stretch of names, so that no walk along an index meets them early."""
+    special = {
+        "concurrency_policy = 'REPLACE'": "id % 2000 = 3",
+        "priority = 'LOW'": "id % 10000 = 5",
+        "task = 'gone.tasks.old'": "id % 4000 = 9",
+        "declared_in = 'code:code'": "id % 2000 = 13",
+        """tags = '["rare"]', "group" = 'rare'""": "name LIKE 'bench-9%' AND id % 200 = 7",
+        "status = 'PAUSED'": "name LIKE 'bench-8%' AND id % 5 = 0",
+    }
+    for change, which in special.items():
+        at.sql(f"UPDATE routines_routine SET {change} WHERE {which}")
+    paused = "routine_id IN (SELECT id FROM routines_routine WHERE status = 'PAUSED')"
+    at.sql(f"UPDATE routines_routinestate SET next_run_at = NULL, next_source = 'paused' WHERE {paused}")
+    at.sql("UPDATE routines_routinestate SET failure_count = 2 WHERE routine_id % 3000 = 41")
+    at.sql("UPDATE routines_routinestate SET last_run_at = now() WHERE routine_id % 200 <> 21")
+    at.sql("VACUUM ANALYZE routines_routine, routines_routinestate")
+
+
 def _fingerprint(interval_ms: int, end_at: datetime | None) -> str:
     return schedule_fingerprint(
         trigger_kind="INTERVAL",
         cron="",
         interval_ms=interval_ms,
+        once_at=None,
         timezone="UTC",
         start_at=None,
         end_at=end_at,

@@ -59,10 +59,10 @@ class RoutineChangeList(ChangeList):
         return [rows[pk] for pk in ids if pk in rows]
 
     def _is_at_the_far_end(self) -> bool:
-        """MANUAL routines have no next fire: in an order by that, they come behind all others."""
-        if self.params.get("trigger_kind__exact") != TriggerKind.MANUAL or not _is_by_next_fire(self.queryset):
-            return False
-        return bool(self.queryset.order_by()[:SORTED].count() < SORTED)
+        """MANUAL routines have no next fire, and in an order by that come behind all others; what a search finds may be
+        anywhere. Both are sorted while they are not too many."""
+        manual = self.params.get("trigger_kind__exact") == TriggerKind.MANUAL and _is_by_next_fire(self.queryset)
+        return bool((self.query or manual) and self.queryset.order_by()[:SORTED].count() < SORTED)
 
 
 def _is_by_next_fire(rows: QuerySet[Any]) -> bool:

@@ -54,11 +54,11 @@ class GroupFilter(admin.SimpleListFilter):
 
 
 class DeclaredFilter(admin.SimpleListFilter):
-    title = _("declared in")
+    title = _("origin")
     parameter_name = "declared"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
-        return [("code", str(_("Code"))), ("database", str(_("Database")))]
+        return [("code", str(_("Declared in code"))), ("database", str(_("Made here")))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Routine]) -> QuerySet[Routine]:  # noqa: ARG002
         if self.value() == "database":
@@ -91,11 +91,11 @@ class TaskFilter(admin.SimpleListFilter):
 class RanFilter(admin.SimpleListFilter):
     """No index leads there: what every run writes is in none. The states are narrow, and looked through."""
 
-    title = _("has run")
+    title = _("runs")
     parameter_name = "ran"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
-        return [("never", str(_("Never")))]
+        return [("never", str(_("Never ran")))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Routine]) -> QuerySet[Routine]:  # noqa: ARG002
         if self.value() != "never":

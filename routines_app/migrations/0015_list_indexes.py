@@ -99,5 +99,5 @@ class Migration(migrations.Migration):
                 | Q(hint_factor_expires_at__isnull=False),
             ),
         ),
-        migrations.RunPython(add_own_indexes, remove_own_indexes),
+        migrations.RunPython(add_own_indexes, remove_own_indexes, atomic=False),
     ]
