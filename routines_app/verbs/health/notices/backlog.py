@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
@@ -37,7 +36,7 @@ def backlog(now: datetime) -> Iterator[Notice]:
     """
     waiting = _due(now - DUE_FOR)
     count = at_most(waiting, MOST_WAITING)
-    earlier = _compared(_remember(count))
+    earlier = _compared(_remember(count, now), now)
     if not count:
         return
     oldest = waiting.order_by("pk")[:MOST_WAITING].aggregate(at=Min("eligible_at"))["at"]
@@ -47,7 +46,7 @@ def backlog(now: datetime) -> Iterator[Notice]:
         count=count,
         since=oldest,
         earlier=None if earlier is None else earlier[1],
-        earlier_seconds=0 if earlier is None else round(time.time() - earlier[0]),
+        earlier_seconds=0 if earlier is None else round(now.timestamp() - earlier[0]),
     )
 
 
@@ -58,9 +57,9 @@ def _due(before: datetime) -> QuerySet[RoutineRun]:
     return runs.filter(eligible_at__lt=before).exclude(held)
 
 
-def _remember(count: int) -> Samples:
+def _remember(count: int, at: datetime) -> Samples:
     """The samples of the last minutes, this one included where the last is old enough."""
-    key, now = f"{get_settings().key_prefix}backlog-1", time.time()
+    key, now = f"{get_settings().key_prefix}backlog-1", at.timestamp()
     kept = read(key)
     samples: Samples = [each for each in kept if now - each[0] < COMPARED_SECONDS[1]] if isinstance(kept, list) else []
     if not samples or now - samples[-1][0] >= SAMPLE_SECONDS:
@@ -69,8 +68,8 @@ def _remember(count: int) -> Samples:
     return samples
 
 
-def _compared(samples: Samples) -> tuple[float, int] | None:
+def _compared(samples: Samples, at: datetime) -> tuple[float, int] | None:
     """The one that is nearest to five minutes old."""
-    now = time.time()
+    now = at.timestamp()
     old = [each for each in samples if COMPARED_SECONDS[0] <= now - each[0] <= COMPARED_SECONDS[1]]
     return min(old, key=lambda each: abs(now - each[0] - LONG_AGO_SECONDS), default=None)
