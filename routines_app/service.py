@@ -148,8 +148,9 @@ from routines_app.verbs.rotations.tick import tick_rotation
 from routines_app.verbs.rotations.touch import touch, touch_members
 from routines_app.verbs.rotations.update import update_rotation
 from routines_app.verbs.rotations.values import Member, MembersAdded, Pick, RotationStatus, Seeded
+from routines_app.verbs.run_again import retry_run
 from routines_app.verbs.run_errors import ErrorGroup, error_line, error_start
-from routines_app.verbs.run_now import retry_run, run_now
+from routines_app.verbs.run_now import run_now
 from routines_app.verbs.run_selection import RunSelection
 from routines_app.verbs.run_stalest import run_stalest
 from routines_app.verbs.saved_filters import remove_filter, save_filter, saved_filters

@@ -19,6 +19,7 @@ from routines_app.protocol.end.overlap import request_stop
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.ledger.locks import lock_runs, update_locked
+from routines_app.protocol.record.waits import because
 from routines_app.verbs.checking.lookup import find_pool
 from routines_app.verbs.ending import who_and_why
 from routines_app.verbs.held_rows import verb_transaction
@@ -83,13 +84,19 @@ def _locked(pool: Pool) -> Pool:
 
 
 def _take_back(pool: Pool) -> int:
-    """Take back what was let through and has not begun, some of it; how many. The pool is closed: none comes after."""
+    """Take back what was let through and has not begun, some of it; how many were looked at.
+
+    While the pool is closed none comes after these. Somebody may open it meanwhile: what it lets in then stays in.
+    """
+    if not Pool.objects.using(ledger_alias()).filter(pk=pool.pk, max_concurrent=0).exists():
+        return 0
     runs = RoutineRun.objects.using(ledger_alias())
     sent = runs.filter(pool_id=pool.pk, status=RunStatus.PENDING, admitted_at__isnull=False)
     ids = list(sent.order_by("id").values_list("id", flat=True)[:AT_ONCE])
     with verb_transaction("pool", pool.name):
-        values = {"admitted_at": None, "dispatched_at": None, "publish_after": None, "reason": Reason.CEILING}
-        return update_locked(lock_runs(sent, ids), **values)
+        values = because(Reason.CEILING, clock.now()) | {"admitted_at": None, "dispatched_at": None}
+        update_locked(lock_runs(sent, ids), **values, publish_after=None)
+    return len(ids)  # also of those that began before they were locked: others may come behind them
 
 
 def _running(pool: Pool) -> Iterator[list[UUID]]:

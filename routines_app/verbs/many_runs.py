@@ -26,7 +26,7 @@ from routines_app.verbs.checking.lookup import find_run
 from routines_app.verbs.checking.rules import Text
 from routines_app.verbs.editing import editing
 from routines_app.verbs.ending import who_and_why
-from routines_app.verbs.run_now import again_request, ask_again
+from routines_app.verbs.run_again import again_request, ask_again
 from routines_app.verbs.run_selection import RunSelection, done_again, final_failure
 
 AT_ONCE = 500  # runs in one call

@@ -16,7 +16,8 @@ from routines_app.core.firing import Firing
 from routines_app.core.keys import EPOCH, slot_key
 from routines_app.core.words import Source, TriggerKind
 from routines_app.models import new_run_id
-from routines_app.protocol.claim.decide import Claimed, decide, firing_of
+from routines_app.protocol.claim.claimed import Claimed
+from routines_app.protocol.claim.decide import decide, firing_of
 from routines_app.protocol.claim.due import DueRow, NewState
 from routines_app.protocol.claim.new_runs import NewRun
 from routines_app.protocol.plan.planning import grid_of

@@ -34,7 +34,8 @@ from routines_app.core.rotation import TICK_TASK
 from routines_app.core.words import HintKind, RoutineStatus, RunStatus, Source
 from routines_app.models import Rotation, RoutineRun
 from routines_app.protocol.claim.alike import Decisions
-from routines_app.protocol.claim.decide import Claimed, needs_active_runs
+from routines_app.protocol.claim.claimed import Claimed
+from routines_app.protocol.claim.decide import needs_active_runs
 from routines_app.protocol.claim.due import (
     DueRow,
     Taken,

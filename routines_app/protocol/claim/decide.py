@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import itemgetter
-from typing import NamedTuple
 from uuid import UUID
 
 from routines_app.conf import get_settings
@@ -40,6 +39,7 @@ from routines_app.core.words import (
     Source,
     is_exclusive,
 )
+from routines_app.protocol.claim.claimed import Claimed
 from routines_app.protocol.claim.due import DueRow, NewState
 from routines_app.protocol.claim.new_runs import NewRun, new_run, skipped_run
 from routines_app.protocol.plan.planning import anchor_of, fingerprint_of, plan_from_now, plan_state, slot_source_of
@@ -48,37 +48,6 @@ _state_values = itemgetter(*(DueRow._fields.index(field) for field in NewState._
 
 
 FiringOf = Callable[[DueRow, datetime], Firing]
-
-
-class Claimed(NamedTuple):
-    """The decision about one routine."""
-
-    state: NewState
-    runs: tuple[NewRun, ...] = ()
-    stop: tuple[UUID, ...] = ()
-    cancel: tuple[UUID, ...] = ()
-    supersede: tuple[UUID, ...] = ()
-    replanned: bool = False
-    drops: tuple[HintKind, ...] = ()
-    """Hints that are used up or over."""
-    expired: tuple[HintKind, ...] = ()
-    """Of these, the ones that are over: the history says so."""
-    moved: bool = False
-    """The plan has moved and no row says so: a catch-up has ended, and failures or a hint count from then on."""
-
-    @property
-    def makes_way(self) -> tuple[UUID, ...]:
-        """The runs that end, or are asked to, for the newest of these."""
-        return (*self.stop, *self.cancel, *self.supersede)
-
-    @property
-    def newest(self) -> UUID:
-        """The newest of the runs that are to go."""
-        return next(run.id for run in reversed(self.runs) if run.is_pending)
-
-    def outside(self, now: datetime) -> Claimed:
-        """The same, while no row can refer to the default pool."""
-        return self._replace(runs=tuple([run.outside(now) for run in self.runs]))
 
 
 def needs_active_runs(row: DueRow, now: datetime) -> bool:

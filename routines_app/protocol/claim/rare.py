@@ -11,7 +11,7 @@ from django.db import transaction
 from routines_app.core.errors import shown
 from routines_app.core.words import HintKind
 from routines_app.models import HINT_COLUMNS, ChangeKind, Routine, RoutineState, ScheduleChange
-from routines_app.protocol.claim.decide import Claimed
+from routines_app.protocol.claim.claimed import Claimed
 from routines_app.protocol.claim.due import DueRow, NewState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.park import park

@@ -11,7 +11,7 @@ from routines_app.coordination.envelope import Message
 from routines_app.core.rotation import AWAKE, MOST_BUDGET, TICK_TASK, room
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Rotation, Routine, RoutineRun
-from routines_app.protocol.claim.decide import Claimed
+from routines_app.protocol.claim.claimed import Claimed
 from routines_app.protocol.claim.due import DueRow, Taken
 from routines_app.protocol.claim.new_runs import NewRun
 from routines_app.protocol.claim.tick import lock_free_rotations, rotations_there, tick

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import NamedTuple
 from uuid import UUID
 
 from django.db import Error
@@ -42,8 +41,9 @@ from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs, blocked
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.ledger.locks import lock_runs, update_locked
+from routines_app.protocol.publish.waiting_row import WaitingRow
 from routines_app.protocol.record.events import tell
-from routines_app.protocol.record.messages import SHOWN_COLUMNS, message_of
+from routines_app.protocol.record.messages import message_of
 from routines_app.protocol.record.waits import because
 from routines_app.protocol.rotate.settle import settle_ended
 
@@ -56,51 +56,6 @@ LOOK_LATER = timedelta(seconds=30)
 
 
 _TAKES_TURNS = frozenset({ConcurrencyPolicy.FORBID, ConcurrencyPolicy.QUEUE})
-
-
-class WaitingRow(NamedTuple):
-    """A waiting run and what admission needs to know about its routine."""
-
-    id: UUID
-    routine_id: int
-    pool_id: int | None
-    task: str
-    queue: str
-    timeout_ms: int | None
-    trigger: str
-    requested_at: datetime | None
-    scheduled_for: datetime
-    eligible_at: datetime
-    rotation_id: int | None
-    name: str
-    status: str
-    priority: str
-    policy: str
-    expires_ms: int | None
-    args: str | None
-    kwargs: str | None
-    options: str | None
-
-
-WAITING_COLUMNS = (
-    "id",
-    "routine_id",
-    "pool_id",
-    "task",
-    "queue",
-    "timeout_ms",
-    "trigger",
-    "requested_at",
-    "scheduled_for",
-    "eligible_at",
-    "rotation_id",
-    "routine__name",
-    "routine__status",
-    "routine__priority",
-    "routine__concurrency_policy",
-    "routine__expires_ms",
-    *SHOWN_COLUMNS,
-)
 
 
 def judge(rows: Sequence[WaitingRow], now: datetime) -> list[Message]:

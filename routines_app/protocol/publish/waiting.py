@@ -31,8 +31,9 @@ from routines_app.protocol.ledger.locks import free_keys, lock_free_states, skip
 from routines_app.protocol.ledger.moments import LAST_MOMENT
 from routines_app.protocol.ledger.said import Said
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
-from routines_app.protocol.publish.judge import WAITING_COLUMNS, WaitingRow, judge
+from routines_app.protocol.publish.judge import judge
 from routines_app.protocol.publish.unreadable import take_out
+from routines_app.protocol.publish.waiting_row import WAITING_COLUMNS, WaitingRow
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from routines_app.core.lease_plan import LeaseDecision, Verdict, replaces
 from routines_app.core.room import Queued
 from routines_app.core.words import Reason
 from routines_app.protocol.claim.new_runs import NewRun
-from routines_app.protocol.publish.judge import WaitingRow
+from routines_app.protocol.publish.waiting_row import WaitingRow
 from routines_app.verbs.leases.facts import DueSlot, WaitingRun
 
 _REASONS = frozenset(Reason)

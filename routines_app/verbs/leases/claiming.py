@@ -13,7 +13,7 @@ from routines_app.core.room import need_not_queue
 from routines_app.core.triggers import Span
 from routines_app.core.words import Reason, RunStatus, Source, is_exclusive
 from routines_app.protocol.claim.alike import Decisions
-from routines_app.protocol.claim.decide import Claimed
+from routines_app.protocol.claim.claimed import Claimed
 from routines_app.protocol.claim.new_runs import skipped_run
 from routines_app.verbs.leases import candidate as candidates
 from routines_app.verbs.leases.candidate import Candidate

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from routines_app.core.words import HINTED, Reason, RunStatus, RunTrigger, Source
-from routines_app.models import ChangeKind, Role, RoutineRun, ScheduleChange
+from routines_app.models import ChangeKind, Role, RoutineRun
 from routines_app.verbs.reading import run_created_at
 from routines_app.verbs.why.asked import Asked
+from routines_app.verbs.why.changed import changed
 from routines_app.verbs.why.reading import run_named
 from routines_app.verbs.why.then import STATUS_OF
 from routines_app.verbs.why.values import Because, Sentence
 from routines_app.verbs.why.waited import what_held_up
-from routines_app.verbs.why.wording import by, length, quoted
+from routines_app.verbs.why.wording import length, quoted
 
 TOGETHER = timedelta(seconds=1)  # a change, and the rows that it leaves
 CLAMPED = frozenset({Source.CLAMPED_MIN, Source.CLAMPED_MAX})
@@ -180,9 +181,10 @@ def _blocked(asked: Asked, run: RoutineRun) -> Sentence:
 
 def _misfired(asked: Asked, run: RoutineRun, slots: str) -> Iterator[Sentence]:
     came = run_created_at(run.pk)
-    policy = asked.routine.catch_up_policy
+    is_edited = any("catch_up_policy" in change.before for change in asked.changes if change.at > came)
+    policy = "of that time" if is_edited else f"({asked.routine.catch_up_policy})"
     missed = f"{slots} skipped as missed: no beat came before {asked.words.at(came)}"
-    text = f"{missed}, and by its catch-up policy ({policy}) that is too late."
+    text = f"{missed}, and by its catch-up policy {policy} that is too late."
     yield _say(Because.SKIPPED, run, text)
     moment = max(run.scheduled_for, min(asked.at, run.scheduled_until or run.scheduled_for))
     known = asked.absence(Role.BEAT, moment)
@@ -209,19 +211,6 @@ def _change(asked: Asked, run: RoutineRun, *kinds: ChangeKind) -> Iterator[Sente
         if change.kind in kinds and run.completed_at and abs(change.at - run.completed_at) <= TOGETHER:
             yield changed(asked, change)
             return
-
-
-def changed(asked: Asked, change: ScheduleChange) -> Sentence:
-    """What somebody did to the routine, as a sentence."""
-    fields = ", ".join(sorted(change.after)[:5]) if change.kind == ChangeKind.UPDATED else ""
-    what = f"{change.get_kind_display().lower()}{f' ({fields})' if fields else ''}"
-    text = f"The routine was {what} at {asked.words.at(change.at)}{by(change.actor)}{quoted(change.reason)}."
-    code = {
-        ChangeKind.PAUSED: Because.PAUSED,
-        ChangeKind.PARKED: Because.PARKED,
-        ChangeKind.ARCHIVED: Because.ARCHIVED,
-    }.get(ChangeKind(change.kind), Because.EDITED)
-    return Sentence(code=code, text=text, at=change.at, changes=(change.pk,))
 
 
 def held_then(asked: Asked, run: RoutineRun) -> Iterator[Sentence]:

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from routines_app.core.words import RoutineStatus, TriggerKind
+from routines_app.core.words import RoutineStatus, Source, TriggerKind
 from routines_app.core.zones import SECOND, clock_changes, offset_at
 from routines_app.models import Role, RoutineRun, ScheduleChange
 from routines_app.verbs.prune_runs import pruned_before
 from routines_app.verbs.why.asked import Asked
-from routines_app.verbs.why.attempts import changed
+from routines_app.verbs.why.changed import changed
 from routines_app.verbs.why.then import Then, as_it_was, before, slot_in
 from routines_app.verbs.why.values import Because, Sentence
 from routines_app.verbs.why.wording import by, quoted
@@ -70,6 +70,10 @@ def _without_a_row(asked: Asked, slot: datetime) -> Iterator[Sentence]:
         text = f"{at} was a slot of its schedule, and what became of it is no longer known: such old runs are not kept."
         yield Sentence(code=Because.PRUNED, text=text, at=slot)
     elif state is not None and state.next_slot is not None and state.next_slot <= slot:
+        if state.next_source == Source.CATCHING_UP:
+            text = f"{at} is a slot of its schedule. What was missed runs one after another: its turn is still to come."
+            yield Sentence(code=Because.DUE, text=text, at=slot)
+            return
         text = f"{at} is a slot of its schedule, and no beat has come to it yet."
         yield Sentence(code=Because.DUE, text=text, at=slot)
         absence = asked.absence(Role.BEAT, slot)

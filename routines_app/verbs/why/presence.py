@@ -52,7 +52,7 @@ def silence_at(role: Role, moment: datetime, now: datetime, queue: str | None = 
     following = min(
         (life for life in lives if life.started_at > moment), key=lambda life: life.started_at, default=None
     )
-    if last is not None and following is None and not last.in_order and last.until >= _missed_since(now):
+    if any(life.until < moment and not life.in_order and life.until >= _missed_since(now) for life in lives):
         return None  # its next report is still to come
     return Silence(last=last, next=following)
 

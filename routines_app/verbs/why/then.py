@@ -55,8 +55,14 @@ def as_it_was(routine: Routine, changes: Sequence[ScheduleChange], at: datetime)
         fields=_back_through({field: _stored(routine, field) for field in FIELDS}, later),
         edit=next((change for change in edits if change.at <= at), None),
         later_edit=later[-1] if later else None,
-        held=held if held is not None and STATUS_OF[ChangeKind(held.kind)] is not RoutineStatus.ACTIVE else None,
+        held=held if held is not None and _holds(held, at) else None,
     )
+
+
+def _holds(change: ScheduleChange, at: datetime) -> bool:
+    """Whether the routine was held by it at that moment. A pause with an end is over then, seen by a beat or not."""
+    until = _moment(_dict(change.after).get("paused_until"))
+    return STATUS_OF[ChangeKind(change.kind)] is not RoutineStatus.ACTIVE and (until is None or until > at)
 
 
 def before(fields: dict[str, Any], edit: ScheduleChange) -> dict[str, Any] | None:

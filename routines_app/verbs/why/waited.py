@@ -13,7 +13,9 @@ from routines_app.models import Role, RoutineRun
 from routines_app.verbs.reading import run_created_at
 from routines_app.verbs.waits_for import BEHIND
 from routines_app.verbs.why.asked import NOTICEABLE, Asked
+from routines_app.verbs.why.changed import changed
 from routines_app.verbs.why.reading import others_running
+from routines_app.verbs.why.then import as_it_was
 from routines_app.verbs.why.values import Because, Sentence
 from routines_app.verbs.why.wording import length, quoted
 
@@ -68,6 +70,10 @@ def _claimed_late(asked: Asked, run: RoutineRun) -> Iterator[Sentence]:
         return
     text = f"A beat came to this slot {length(late)} after its time, at {asked.words.at(written)}."
     yield Sentence(code=Because.LATE, text=text, at=run.scheduled_for, until=written, runs=(run.pk,))
+    held = as_it_was(asked.routine, asked.changes, run.scheduled_for).held
+    if held is not None:  # and has gone on since, with the slots of that time
+        yield changed(asked, held)
+        return
     yield asked.absence(Role.BEAT, run.scheduled_for) or Sentence(code=Because.NOT_KNOWN, text=BEATS_WERE_THERE)
 
 

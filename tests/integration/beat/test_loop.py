@@ -18,7 +18,7 @@ from routines_app.beat import loop
 from routines_app.beat.chore import Chore
 from routines_app.beat.loop import BUSY_SECONDS, MIN_SLEEP_SECONDS, BeatLoop
 from routines_app.coordination.broker import broker
-from routines_app.models import Node, RoutineRun, RoutineState
+from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.claim.claim import ClaimReport, claim_due
 from routines_app.protocol.ledger import clock
 from tests.integration.holding import needs_row_locks, stranger
@@ -291,14 +291,3 @@ def rested_beat() -> BeatLoop:
     for chore in beat._chores:
         chore._next = time.monotonic() + 3600.0
     return beat
-
-
-def test_that_the_broker_is_away_or_back_is_reported_at_once(ledger: None) -> None:
-    """People see it on every page of the admin, not a minute later."""
-    beat = BeatLoop(current_app)
-    beat._broker._outside.is_away("connection refused")
-    beat._report_news()
-    assert Node.objects.get().problems == ["The broker is away: connection refused"]
-    beat._broker._outside.is_back()
-    beat._report_news()
-    assert Node.objects.get().problems == []

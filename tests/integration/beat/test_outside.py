@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from celery import current_app
 
+from routines_app.beat.loop import BeatLoop
 from routines_app.beat.outside import REFUSED_SECONDS, Outside
+from routines_app.models import Node
 
 
 def test_each_change_is_told_once(caplog: pytest.LogCaptureFixture):
@@ -50,3 +53,14 @@ def test_what_is_wrong_is_a_line_for_people():
     assert "hunter2" not in broker.problem
     broker.is_back()
     assert broker.problem == ""
+
+
+def test_that_the_broker_is_away_or_back_is_reported_at_once(ledger: None) -> None:
+    """People see it on every page of the admin, not a minute later."""
+    beat = BeatLoop(current_app)
+    beat._broker._outside.is_away("connection refused")
+    beat._report_news()
+    assert Node.objects.get().problems == ["The broker is away: connection refused"]
+    beat._broker._outside.is_back()
+    beat._report_news()
+    assert Node.objects.get().problems == []

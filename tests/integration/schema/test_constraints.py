@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import IntegrityError, models, transaction
+from django.db import models
 from django.db.models import ProtectedError
-from django.db.utils import DatabaseError
 
 from routines_app.core.words import RoutineStatus, RunStatus, Source
 from routines_app.models import (
     ChangeKind,
     Node,
+    NodeLifetime,
     PauseBatch,
     Pool,
     Rotation,
@@ -24,24 +23,12 @@ from routines_app.models import (
     Routine,
     RoutineRun,
     RoutineState,
+    SavedFilter,
     ScheduleChange,
 )
+from tests.integration.schema.refused import CRON, NOW, assert_refused, routine, run
 
-NOW = datetime(2026, 3, 2, 10, tzinfo=UTC)
 pytestmark = [pytest.mark.django_db, pytest.mark.each_database]
-
-ROUTINE = {"name": "report", "task": "t"}
-CRON = ROUTINE | {"trigger_kind": "CRON", "cron": "0 * * * *"}
-
-
-def routine(**values: Any) -> Routine:
-    return Routine.objects.create(**(ROUTINE | values))
-
-
-def run(of: Routine, **values: Any) -> RoutineRun:
-    defaults = {"routine": of, "task": "t", "scheduled_for": NOW, "eligible_at": NOW, "idempotency_key": "k"}
-    return RoutineRun.objects.create(**(defaults | values))
-
 
 REFUSED_ROUTINES: list[tuple[str, dict[str, Any]]] = [
     ("routine_status_is_known", {"status": "ASLEEP"}),
@@ -236,6 +223,19 @@ def test_one_pool_is_the_default_and_the_others_say_nothing() -> None:
     assert_refused("is_default", lambda: Pool.objects.create(name="another", max_concurrent=1, is_default=True))
 
 
+def test_a_lifetime_is_a_beats_or_a_workers() -> None:
+    values = {"name": "n", "host": "h", "pid": 1, "started_at": NOW, "seen_at": NOW}
+    assert_refused("lifetime_role_is_known", lambda: NodeLifetime.objects.create(role="web", **values))
+
+
+def test_one_saved_filter_of_a_name() -> None:
+    """Of a list and an owner: another person may call theirs the same."""
+    values = {"listed": "routine", "name": "mine", "query": "q=a"}
+    SavedFilter.objects.create(owner="1", **values)
+    SavedFilter.objects.create(owner="2", **values)
+    assert_refused("one_saved_filter_per_name", lambda: SavedFilter.objects.create(owner="1", **values))
+
+
 def test_changes_and_nodes_have_known_kinds() -> None:
     """No bare strings."""
     assert_refused("change_kind_is_known", lambda: change(kind="whim"))
@@ -269,9 +269,11 @@ def test_every_constraint_has_a_test_here() -> None:
         "pool_is_default_or_says_nothing",
         "change_kind_is_known",
         "node_role_is_known",
+        "lifetime_role_is_known",
+        "one_saved_filter_per_name",
     }
     tables: list[type[models.Model]] = [Routine, RoutineState, RoutineRun, Pool, Node, ScheduleChange]
-    tables += [PauseBatch, Rotation, RotationMember, RotationSample]
+    tables += [NodeLifetime, PauseBatch, SavedFilter, Rotation, RotationMember, RotationSample]
     assert tested == {constraint.name for table in tables for constraint in table._meta.constraints}
 
 
@@ -281,23 +283,3 @@ def change(**values: Any) -> ScheduleChange:
 
 def node(**values: Any) -> Node:
     return Node.objects.create(name="n", host="h", pid=1, started_at=NOW, seen_at=NOW, **values)
-
-
-ALSO = {
-    # SQLite names the columns of a unique index instead of the index.
-    "one_open_batch_of_a_name": "routines_pausebatch.name, routines_pausebatch.is_open",
-    "one_run_per_slot_and_attempt": "idempotency_key",
-    "one_exclusive_run_at_a_time": "running_key",
-    # An unknown word breaks this rule too, and PostgreSQL names the first in the alphabet.
-    "routine_trigger_is_known": "routine_has_what_its_trigger_needs",
-    "one_sample_at_a_time": "rotation_id",
-    "run_status_is_known": "run_completed_means_ended",
-}
-
-
-def assert_refused(name: str, write: Callable[[], object]) -> None:
-    """The database refuses the write and names the constraint (or, for a plain unique column, the column)."""
-    with pytest.raises((IntegrityError, DatabaseError)) as caught, transaction.atomic():
-        write()
-    text = str(caught.value)
-    assert name in text or ALSO.get(name, name) in text

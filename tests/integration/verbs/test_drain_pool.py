@@ -101,3 +101,50 @@ def test_a_drained_pool_travels_with_its_ceiling_and_stays_drained(make: Make, p
     service.import_routines(file)
     assert Pool.objects.values_list("max_concurrent", "drained_from").get() == (0, None)
     assert service.export_routines()["pools"] == {"narrow": {"max_concurrent": 0}}
+
+
+def test_what_is_taken_back_remembers_that_it_waited(make: Make, time: Time, pool: Pool) -> None:
+    """Or nobody could say afterwards why it began so late."""
+    sent = waiting_run(make(every="1h", pool="narrow"), 1, pool=pool, dispatched_at=MONDAY)
+    service.drain_pool(pool)
+    sent.refresh_from_db()
+    assert [(wait.reason, wait.since) for wait in sent.waited] == [(Reason.CEILING, time.now)]
+
+
+def test_those_that_begin_meanwhile_keep_none_of_the_others_in(
+    make: Make, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole batch of them starts before it is locked: what comes behind is taken back all the same."""
+    monkeypatch.setattr(draining, "AT_ONCE", 1)
+    routine = make(every="1h", pool="narrow", concurrency_policy="ALLOW")
+    first, second = (waiting_run(routine, number, pool=pool, dispatched_at=MONDAY) for number in (1, 2))
+    lock_runs, begun = draining.lock_runs, list[Any]()
+
+    def begin_before(runs: Any, run_ids: list[Any]) -> list[Any]:
+        if first.pk in run_ids:
+            begun.append(start(first.pk, "worker"))
+        return lock_runs(runs, run_ids)
+
+    monkeypatch.setattr(draining, "lock_runs", begin_before)
+    service.drain_pool(pool)
+    assert isinstance(begun[0], Started)
+    second.refresh_from_db()
+    assert second.admitted_at is None
+
+
+def test_a_pool_that_is_opened_meanwhile_is_left_alone(make: Make, pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beats let runs in again: who drained it a moment ago does not take those back, over and over."""
+    monkeypatch.setattr(draining, "AT_ONCE", 1)
+    routine = make(every="1h", pool="narrow")
+    for number in (1, 2):
+        waiting_run(routine, number, pool=pool, dispatched_at=MONDAY)
+    take_back = draining._take_back
+
+    def open_after(drained: Pool) -> int:
+        taken = take_back(drained)
+        service.open_pool(drained)
+        return taken
+
+    monkeypatch.setattr(draining, "_take_back", open_after)
+    service.drain_pool(pool)
+    assert RoutineRun.objects.filter(admitted_at__isnull=False).count() == 1

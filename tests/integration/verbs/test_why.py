@@ -9,28 +9,18 @@ from pytest_django import DjangoAssertNumQueries
 
 from routines_app import service
 from routines_app.core.words import Reason, RunStatus
-from routines_app.models import Role, Routine, RoutineRun, ScheduleChange
+from routines_app.models import Role, RoutineRun
 from routines_app.protocol.end.finish import close_run
 from routines_app.protocol.publish.pools import admit_pools
 from routines_app.protocol.record.outcome import failed
 from routines_app.protocol.run.start import hand_back
 from routines_app.protocol.upkeep.nodes import NodeReport
 from routines_app.service import Because
-from tests.integration.verbs.why_scene import BEAT, WORKER, Night, night
+from tests.integration.verbs.why_scene import BEAT, WORKER, Night, night, said, why
 
 __all__ = ["night"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def why(night: Night, routine: Routine, at: str = "03:00") -> service.Why:
-    answer = service.why(routine, night.at(at))
-    assert str(answer) == " ".join(sentence.text for sentence in answer.sentences)
-    return answer
-
-
-def said(answer: service.Why, code: Because) -> str:
-    return next(sentence.text for sentence in answer.sentences if sentence.code is code)
 
 
 def test_on_time_there_is_nothing_but_the_plan_and_the_end(night: Night) -> None:
@@ -251,117 +241,6 @@ def test_attempts_are_told_one_after_another(night: Night) -> None:
     ]
     assert "the task raised: KeyError" in str(answer)
     assert "hunter2" not in str(answer)
-
-
-def test_paused_parked_and_archived(night: Night) -> None:
-    """By whom, since when and why; afterwards the skipped row says the same."""
-    routine = night.make()
-    service.pause_routine(routine, reason="the disk is full", actor="ann")
-    night.until("03:10")
-
-    answer = why(night, routine)
-    assert answer.codes == (Because.PAUSED, Because.PAUSED)
-    assert "paused at 2026-11-17 02:30:00 UTC by ann: the disk is full." in str(answer)
-    service.resume_routine(routine, actor="bob")
-    answer = why(night, routine)
-    assert answer.codes == (Because.PLANNED, Because.SKIPPED, Because.PAUSED)
-    assert "by ann: the disk is full" in str(answer)
-    service.archive_routine(routine, actor="carl")
-    night.pass_by(days=1)
-    answer = service.why(routine, night.at("03:00").replace(day=18))
-    assert answer.codes[:2] == (Because.ARCHIVED, Because.ARCHIVED)
-    assert "by carl" in str(answer)
-
-
-def test_an_edit_has_taken_the_slot_away(night: Night) -> None:
-    """The old schedule had it and the new one has not; or the other way about."""
-    routine = night.make()
-    night.until("02:40")
-    service.update_routine(routine.pk, cron="0 5 * * *", actor="ann", reason="later is fine")
-    night.until("03:10")
-
-    answer = why(night, routine)
-    assert answer.codes[0] is Because.EDITED
-    assert "edited at 2026-11-17 02:40:00 UTC by ann: later is fine: the schedule before had the slot" in str(answer)
-    assert answer.sentences[0].changes == (ScheduleChange.objects.latest("pk").pk,)
-
-    late = night.make("late", cron="0 5 * * *")
-    ScheduleChange.objects.filter(routine=late).update(at=night.at("02:00"))
-    Routine.objects.filter(pk=late.pk).update(created_at=night.at("02:00"))
-    service.update_routine(late.pk, cron="0 3 * * *", actor="bob")
-    assert "by bob: only since then the schedule has slots like" in str(why(night, late))
-
-
-def test_an_edit_while_the_slot_is_due(night: Night) -> None:
-    """The row that it leaves is told with the edit."""
-    routine = night.make()
-    night.until("03:01")
-    service.update_routine(routine.pk, cron="0 5 * * *", actor="ann")
-
-    answer = why(night, routine)
-
-    assert answer.codes == (Because.PLANNED, Because.SKIPPED, Because.EDITED)
-    assert "by ann" in said(answer, Because.EDITED)
-
-
-@pytest.mark.parametrize(
-    ("values", "at", "code"),
-    [
-        ({}, "02:10", Because.NOT_YET_CREATED),
-        ({"start_at": "2026-12-01T00:00:00+00:00"}, "03:00", Because.BEFORE_START),
-        ({"end_at": "2026-11-17T02:45:00+00:00"}, "03:00", Because.AFTER_END),
-        ({"cron": None}, "03:00", Because.MANUAL),
-        ({}, "03:00", Because.DUE),
-        ({}, "03:40", Because.NO_SLOT),
-        ({"cron": "0 5 * * *"}, "05:00", Because.COMING),
-    ],
-)
-def test_why_there_is_no_row(night: Night, values: dict[str, str], at: str, code: Because) -> None:
-    """What the schedule says of that moment."""
-    routine = night.make(**values)
-    night.until("04:00")
-    assert why(night, routine, at).codes[0] is code
-
-
-def test_what_is_older_than_what_is_kept(night: Night) -> None:
-    """It was a slot, and nobody knows any more what became of it."""
-    routine = night.make()
-    night.pass_by(days=60)
-    night.claim()
-    RoutineRun.objects.all().delete()
-    assert service.why(routine, night.at("03:00").replace(day=18)).codes[0] is Because.PRUNED
-
-
-@pytest.mark.parametrize(
-    ("cron", "at", "words"),
-    [
-        ("30 2 * * *", "2027-03-28T01:30:00+00:00", "no 02:30 that day"),
-        ("30 2 * * *", "2026-10-25T01:30:00+00:00", "02:30 came twice"),
-    ],
-)
-def test_daylight_saving(night: Night, cron: str, at: str, words: str) -> None:
-    """A time that a clock skips, and one that it shows twice."""
-    night.now = service.now().replace(year=2026, month=10, day=1)
-    routine = night.make(cron=cron, timezone="Europe/Berlin")
-    night.now = night.now.replace(year=2027, month=4, day=10)
-
-    answer = service.why(routine, at)
-
-    assert answer.codes[0] is Because.DAYLIGHT_SAVING
-    assert words in str(answer)
-
-
-def test_shadow_and_a_member(night: Night) -> None:
-    """An old scheduler fires the one, a rotation picks the other."""
-    shadowed = night.make()
-    Routine.objects.filter(pk=shadowed.pk).update(shadow=True)
-    rotation = service.create_rotation("fresh", task="tests.acceptance.tasks.note")
-    member = night.make("member", cron=None, rotation=rotation)
-    night.until("03:00")
-    night.claim()
-    assert why(night, shadowed).codes == (Because.PLANNED, Because.SHADOW)
-    night.until("04:00")
-    assert why(night, member, "03:59").codes[0] is Because.MEMBER
 
 
 def test_an_answer_asks_a_bounded_number_of_questions(

@@ -18,10 +18,21 @@ from routines_app.protocol.record.outcome import succeeded
 from routines_app.protocol.run.start import Started, start
 from routines_app.protocol.upkeep import lifetimes
 from routines_app.protocol.upkeep.nodes import NodeReport, forget_node, report_node
+from routines_app.service import Because
 from tests.integration.conftest import NOTE
 
 BEAT = NodeReport(role=Role.BEAT, pid=1)
 WORKER = NodeReport(role=Role.WORKER, queues=["celery"], pid=2)
+
+
+def why(night: Night, routine: Routine, at: str = "03:00") -> service.Why:
+    answer = service.why(routine, night.at(at))
+    assert str(answer) == " ".join(sentence.text for sentence in answer.sentences)
+    return answer
+
+
+def said(answer: service.Why, code: Because) -> str:
+    return next(sentence.text for sentence in answer.sentences if sentence.code is code)
 
 
 class Night:

@@ -76,7 +76,7 @@ def _found(nodes: Sequence[Seen], now: datetime) -> Iterator[Notice]:
         lambda: about_nodes.silent(nodes, now),
         lambda: about_nodes.clocks(nodes, now),
         parked,
-        lambda: failing(now),
+        failing,
     )
     for topic in topics:
         try:

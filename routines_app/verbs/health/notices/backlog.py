@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from django.db.models import Min, QuerySet
+from django.db.models import Min, Q, QuerySet
 
 from routines_app.conf import get_settings
 from routines_app.core.words import Reason, RunStatus
@@ -39,7 +39,7 @@ def backlog(now: datetime) -> Iterator[Notice]:
     earlier = _compared(_remember(count, now), now)
     if not count:
         return
-    oldest = waiting.aggregate(at=Min("eligible_at"))["at"]
+    oldest = waiting.order_by("pk")[:MOST_WAITING].aggregate(at=Min("eligible_at"))["at"]
     yield Notice(
         kind=NoticeKind.BACKLOG,
         level=NoticeLevel.ALARM if unsent(now) or unbegun(now) else NoticeLevel.WARNING,
@@ -53,7 +53,8 @@ def backlog(now: datetime) -> Iterator[Notice]:
 def _due(before: datetime) -> QuerySet[RoutineRun]:
     """What was due before that, may begin as far as people are concerned, and has not."""
     runs = RoutineRun.objects.using(ledger_alias()).filter(readable("eligible_at"), status=RunStatus.PENDING)
-    return runs.filter(eligible_at__lt=before).exclude(reason__in=HELD_BY_PEOPLE)
+    held = Q(reason__in=HELD_BY_PEOPLE) | Q(reason=Reason.CEILING, pool__max_concurrent=0)  # or it was drained
+    return runs.filter(eligible_at__lt=before).exclude(held)
 
 
 def _remember(count: int, at: datetime) -> Samples:

@@ -17,7 +17,7 @@ from routines_app.models import Pool, Routine, RoutineRun, RoutineState
 from routines_app.protocol.claim import alike, decide
 from routines_app.protocol.claim.alike import Decisions
 from routines_app.protocol.claim.claim import claim_due
-from routines_app.protocol.claim.decide import Claimed
+from routines_app.protocol.claim.claimed import Claimed
 from routines_app.protocol.claim.due import DueRow, take_due
 from routines_app.protocol.end.overlap import active_runs
 from routines_app.protocol.ledger import clock

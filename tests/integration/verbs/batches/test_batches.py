@@ -231,6 +231,18 @@ def test_the_name_of_one_that_is_over_can_be_used_at_once(make: Make) -> None:
     assert {batch.pk for batch in service.list_pause_batches(closed=True)} == {first.pk, second.pk}
 
 
+def test_one_whose_resume_was_cut_off_before_its_end_is_closed(make: Make, small_pieces: None) -> None:
+    """Nobody fills it any more, and it holds nobody: its name is not kept from others."""
+    for number in range(5):
+        make(f"r{number}", every="1h", tags=["shop"])
+    with pytest.raises(Cut):
+        service.pause_batch("sale", tag="shop", progress=cut_after(2))
+    with pytest.raises(Cut):
+        service.resume_pause_batch("sale", progress=cut_after(2))
+    assert service.find_pause_batch("sale").is_resuming
+    assert service.pause_batch("sale", tag="shop").taken == 5
+
+
 def test_a_preview_says_what_each_way_releases(make: Make, time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond a bound it is an estimate, and says so."""
     for number in range(10):

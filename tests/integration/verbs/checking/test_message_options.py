@@ -11,7 +11,7 @@ from django.core.management import call_command
 from routines_app import service
 from routines_app.masks import MASK
 from routines_app.models import Routine, ScheduleChange
-from routines_app.verbs.run_now import retry_run
+from routines_app.verbs.run_again import retry_run
 
 Make = Callable[..., Routine]
 OPTIONS = {"priority": 4, "headers": {"tenant": "a", "api_key": "hunter2"}, "exchange": "x", "routing_key": "y"}

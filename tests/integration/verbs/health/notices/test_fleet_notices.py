@@ -129,6 +129,18 @@ def test_a_backlog_is_told_with_its_growth(fleet: None, make: Callable[..., Rout
     assert notice.sentence == ("2 runs have been due for more than a minute and not begun, 2 more than 4m ago.")
 
 
+def test_what_waits_for_a_drained_pool_is_no_backlog(fleet: None, make: Callable[..., Routine], time: Time) -> None:
+    """Somebody has closed it, and knows; what runs on, or waits for another pool, counts as ever."""
+    closed = service.create_pool("closed", max_concurrent=2)
+    waiting_run(make("a", pool="closed"), 1, pool=closed, admitted_at=None, reason="ceiling")
+    waiting_run(make("b"), 2, reason="ceiling")
+    service.drain_pool(closed)
+    time.pass_by(seconds=61)
+    assert found(NoticeKind.BACKLOG).count == 1
+    service.open_pool(closed)
+    assert found(NoticeKind.BACKLOG).count == 2
+
+
 def test_a_backlog_in_which_nothing_moves_is_an_alarm(fleet: None, make: Callable[..., Routine], time: Time) -> None:
     waiting_run(make(), 1, id=made_at(MONDAY))
     time.pass_by(seconds=61)
@@ -181,6 +193,11 @@ def test_parked_and_failing_routines_are_counted(fleet: None, make: Callable[...
     assert told[NoticeKind.FAILING] == (2, "2 routines are failing.")
     assert told[NoticeKind.PARKED] == (1, "1 routine is parked.")
     assert service.fleet_notices().level is NoticeLevel.WARNING
+
+
+def test_one_whose_failed_runs_are_not_kept_still_fails(fleet: None, make: Callable[..., Routine]) -> None:
+    RoutineState.objects.filter(pk=make(every="1h").pk).update(failure_count=3)
+    assert found(NoticeKind.FAILING).count == 1
 
 
 def test_counts_have_an_end() -> None:
