@@ -25,7 +25,9 @@ def add_own_indexes(apps: Any, schema_editor: Any) -> None:
         for name, what in POSTGRESQL.items():
             schema_editor.execute(f"CREATE INDEX IF NOT EXISTS {name} ON routines_routine {what}")
     elif not schema_editor.connection.features.supports_partial_indexes:
-        schema_editor.add_index(apps.get_model("routines", "RoutineState"), FAILING)
+        model = apps.get_model("routines", "RoutineState")
+        if not _is_there(model, schema_editor.connection):
+            schema_editor.add_index(model, FAILING)
 
 
 def remove_own_indexes(apps: Any, schema_editor: Any) -> None:
@@ -33,7 +35,15 @@ def remove_own_indexes(apps: Any, schema_editor: Any) -> None:
         for name in (*POSTGRESQL, "routine_search"):  # the last is what `routines index-search` has made
             schema_editor.execute(f"DROP INDEX IF EXISTS {name}")
     elif not schema_editor.connection.features.supports_partial_indexes:
-        schema_editor.remove_index(apps.get_model("routines", "RoutineState"), FAILING)
+        model = apps.get_model("routines", "RoutineState")
+        if _is_there(model, schema_editor.connection):
+            schema_editor.remove_index(model, FAILING)
+
+
+def _is_there(model: Any, connection: Any) -> bool:
+    """What was cut off there is not undone: MySQL and MariaDB have no transactions around such statements."""
+    with connection.cursor() as cursor:
+        return FAILING.name in connection.introspection.get_constraints(cursor, model._meta.db_table)
 
 
 class Migration(migrations.Migration):
