@@ -12,9 +12,9 @@ from tests.each_database import FOLDERS, INTEGRATION, asks_what_differs, listed
 PACKAGE = Path(__file__).parents[2] / "routines_app"
 DIFFERS = re.compile(r"\.vendor\b|\bis_postgresql\(|_portably\(|\bhas_select_for_update|\bmysql_is_mariadb|\bRawSQL\(")
 TESTED_BY = {
-    "admin/filters.py": "admin/test_routines.py",
     "admin/fleet_facts.py": "admin/test_fleet_page.py",
-    "admin/recent.py": "admin/every_page/test_queries.py",
+    "admin/recent.py": "admin/test_recent.py",
+    "admin/tag_filter.py": "admin/test_routine_filters.py",
     "beat/sender.py": "beat/test_sender.py",
     "checks.py": "test_checks.py",
     "execution/heart.py": "execution/test_heart.py",
@@ -23,6 +23,8 @@ TESTED_BY = {
     "verbs/doctor/schema.py": "verbs/doctor/test_schema.py",
     "verbs/plan_leases.py": "verbs/test_plan_leases_and_beats.py",
     "verbs/rotations/alike.py": "verbs/rotations/test_seed.py",
+    "verbs/run_selection.py": "admin/test_runs.py",
+    "verbs/search_index.py": "admin/test_routine_filters.py",
 }
 """Of the modules whose folder does not run on each database as a whole: where their other ways are tried."""
 FIRST_IS_ENOUGH = {

@@ -16,6 +16,8 @@ from tests.browser.scenes import make_routine, make_run
 from tests.integration.admin.pages import list_url
 from tests.integration.conftest import NOTE
 
+pytestmark = pytest.mark.each_database
+
 GONE, REMOTE = "gone.tasks.old", "remote.tasks.known_by_a_worker"
 
 

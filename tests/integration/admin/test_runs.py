@@ -21,6 +21,8 @@ from routines_app.verbs import run_selection
 from tests.browser.scenes import ended, make_routine, make_run
 from tests.integration.admin.pages import text_of
 
+pytestmark = pytest.mark.each_database
+
 LIST = "admin:routines_routinerun_changelist"
 MINUTE = timedelta(minutes=1)
 MOST_QUERIES = (

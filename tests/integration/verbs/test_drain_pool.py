@@ -16,6 +16,8 @@ from routines_app.verbs import drain_pool as draining
 from tests.integration.conftest import MONDAY, Time
 from tests.integration.verbs.rows import running_run, waiting_run
 
+pytestmark = pytest.mark.each_database
+
 Make = Callable[..., Routine]
 QUEUED: dict[str, Any] = {"admitted_at": None, "publish_after": None, "reason": Reason.CEILING}
 

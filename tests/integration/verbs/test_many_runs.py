@@ -17,6 +17,8 @@ from routines_app.verbs import many_runs, run_selection
 from tests.integration.conftest import MONDAY, Time
 from tests.integration.verbs.rows import made_at, running_run, waiting_run
 
+pytestmark = pytest.mark.each_database
+
 Make = Callable[..., Routine]
 BATCH = "b" * 32
 
