@@ -47,7 +47,7 @@ def verb_page(admin: RoutineAdmin, request: HttpRequest, object_id: int, slug: s
         form.fields.pop("like", None)  # whoever posts it all the same would get that run's hidden arguments
     is_posted = request.method == "POST" and form.is_valid()
     plan = plan_of(verb, routine, form) if is_posted else None
-    done = acted(admin, request, verb, routine, form) if is_posted and plan is None else None
+    done = acted(admin, request, verb, routine, form) if is_posted and plan is None and not form.errors else None
     if done is not None:
         return HttpResponseRedirect(url_of_run(request, done) or _where_to(verb, object_id, done))
     return _asked(admin, request, verb, form, [routine], plan=plan)
