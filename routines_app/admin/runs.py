@@ -27,6 +27,7 @@ from routines_app.admin.run_changelist import RunChangeList
 from routines_app.admin.run_facts import lateness_of, length_of, run_url
 from routines_app.admin.run_listing import ROWS
 from routines_app.admin.run_many import read_ids
+from routines_app.admin.run_question import CURSORS, OLDER_NAMES, OWN
 from routines_app.admin.saved_filters import SavedFilters
 from routines_app.models import RoutineRun
 
@@ -71,6 +72,10 @@ class RunAdmin(SavedFilters):
         except ValueError:
             raise BadRequest("Runs are chosen by their ids.") from None
         return super().response_action(request, *about, **options)
+
+    def filter_parameters(self, request: HttpRequest | None = None) -> set[str]:
+        """Those of the form above the list; a saved filter keeps them, but not where somebody has paged to."""
+        return {*super().filter_parameters(request), *OWN, *OLDER_NAMES} - {*CURSORS}
 
     def has_run_permission(self, request: HttpRequest) -> bool:
         return may(request, "run_routine")

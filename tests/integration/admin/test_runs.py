@@ -23,7 +23,7 @@ from tests.integration.admin.pages import text_of
 
 LIST = "admin:routines_routinerun_changelist"
 MINUTE = timedelta(minutes=1)
-MOST_QUERIES = 8  # the session, the user, routine and pool by name, the stretch, its ids, its rows, and the pools
+MOST_QUERIES = 9  # session, user, saved filters, routine and pool by name, the stretch, its ids, its rows, the pools
 
 
 def found(client: Client, **asked: Any) -> list[RoutineRun]:
