@@ -22,13 +22,16 @@ def overview(routine: Routine) -> str:
 
 
 def test_run_now_is_one_click(open_page: Open, make_user: MakeUser) -> None:
-    """The run is in the ledger of the page that comes back."""
+    """The page of the run comes, and the run is in the routine's ledger."""
     routine = make_routine("alpha")
     page = open_page(make_user(), overview(routine))
     page.get_by_role("button", name="Run now").click()
     expect(page.locator(".messagelist")).to_contain_text("Asked for a run of alpha")
+    run = RoutineRun.objects.get()
+    expect(page.locator("main code", has_text=str(run.pk))).to_be_visible()
+    assert run.requested_by == "ada"
+    page.goto(overview(routine))
     expect(page.get_by_role("region", name="Ledger")).to_contain_text("Manual")
-    assert RoutineRun.objects.get().requested_by == "ada"
 
 
 def test_run_with_other_arguments(open_page: Open, make_user: MakeUser) -> None:
