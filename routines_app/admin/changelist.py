@@ -19,11 +19,19 @@ NEXT_LOOK = {
     RoutineStatus.ARCHIVED: ["name"],
 }
 """By status: the order that an order by next fire comes to."""
+ALWAYS_OPEN = 2  # filters: by status and by health
 SORTED = 50_000  # rows that are sorted rather than looked for along an index
 
 
 class RoutineChangeList(ChangeList):
     """Gives each row of the page its recent runs, and whether one of them is overdue."""
+
+    def get_filters(self, request: HttpRequest) -> Any:
+        """The first two are open; the others say what they are by, and open when one is chosen or asked for."""
+        found = super().get_filters(request)
+        for spec in found[0][ALWAYS_OPEN:]:
+            spec.template = "routines/filter.html"
+        return found
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
         """With every row's state known to be there, the order by next fire can follow its index."""
@@ -80,7 +88,7 @@ def _instead(term: Any, fields: list[str]) -> list[str]:
 def _unindexed(term: Any) -> Any:
     """The same order, as an expression that no index is of: the few rows that match are found first, and sorted then.
 
-    A database takes them for spread evenly along the index of the order, and walks that for them; but they may all be$
+    A database takes them for spread evenly along the index of the order, and walks that for them; but they may all be
     of one team, or without a next fire, and so behind a million others.
     """
     if not isinstance(term, str):

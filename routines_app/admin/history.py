@@ -115,7 +115,8 @@ def _door(change: ScheduleChange) -> str:
 
 
 def _of_log(entry: LogEntry) -> Entry:
-    return Entry(at=entry.action_time, what=entry.get_change_message(), who=entry.user.get_username(), door="admin")
+    said = masked_line(entry.get_change_message())  # it quotes the reason
+    return Entry(at=entry.action_time, what=said, who=entry.user.get_username(), door="admin")
 
 
 def _changed_fields(change: ScheduleChange) -> list[tuple[str, Any, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING
 
+from django.contrib.admin import ListFilter, SimpleListFilter
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ALL_VAR, ERROR_FLAG, ORDER_VAR, PAGE_VAR
 from django.db.models import QuerySet
@@ -32,7 +33,17 @@ def filtered(admin: RoutineAdmin, request: HttpRequest, text: str) -> QuerySet[R
     asked = copy(request)
     asked.GET = QueryDict(text)
     try:
-        found: QuerySet[Routine] = admin.get_changelist_instance(asked).queryset
+        shown = admin.get_changelist_instance(asked)
     except IncorrectLookupParameters as error:
         raise InvalidValue("filter", text, "open the list again, and choose what it offers") from error
+    if any(_is_passed_over(spec) for spec in shown.filter_specs):
+        raise InvalidValue("filter", text, "open the list again, and choose what it offers")
+    found: QuerySet[Routine] = shown.queryset
     return found.order_by().select_related(None)
+
+
+def _is_passed_over(spec: ListFilter) -> bool:
+    """Whether the list shows all because it does not know what is asked for: what is meant cannot be all then."""
+    if not isinstance(spec, SimpleListFilter) or not spec.value():
+        return False
+    return spec.value() not in [str(value) for value, _ in spec.lookup_choices]

@@ -255,7 +255,9 @@ def _next_piece(request: HttpRequest, page: ManyPage, batch: Batch, reason: str)
 
 def _piece(page: ManyPage, batch: Batch) -> service.Piece:
     asked = Question.of(QueryDict(batch.question), service.now())
-    if asked.meant is None or batch.before is None:  # a pool or a routine has gone meanwhile: nothing more is meant
+    if (
+        asked.meant is None or asked.run_id is not None or batch.before is None
+    ):  # a pool or a routine has gone meanwhile: nothing more is meant
         return service.Piece(runs=(), before=None)
     return service.piece_for(page.verb, asked.meant, before=batch.before, limit=AT_ONCE)
 

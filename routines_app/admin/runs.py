@@ -77,6 +77,10 @@ class RunAdmin(SavedFilters):
             raise BadRequest("Runs are chosen by their ids.") from None
         return super().response_action(request, *about, **options)
 
+    def filter_parameters(self, request: HttpRequest | None = None) -> set[str]:
+        """Those of the form above the list; a saved filter keeps them, but not where somebody has paged to."""
+        return {*super().filter_parameters(request), *OWN, *OLDER_NAMES} - {*CURSORS}
+
     def has_run_permission(self, request: HttpRequest) -> bool:
         return may(request, "run_routine")
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -130,7 +131,13 @@ def spark(recent: Recent) -> SafeString:
     return sparkline(recent.bars)
 
 
-@register.inclusion_tag("routines/health_bar.html", takes_context=True)
-def health_bar(context: dict[str, Any]) -> dict[str, Any]:
-    """What is wrong with the fleet, and the line in which a page says that its data is old."""
-    return bar.bar_facts(context.get("request"))
+@register.simple_tag(takes_context=True)
+def health_bar(context: dict[str, Any]) -> SafeString:
+    """What is wrong with the fleet, and the line in which a page says that its data is old.
+
+    In the viewer's zone on pages that are not ours too, as the admin's index: the script that keeps it fresh is.
+    """
+    request = context.get("request")
+    zone = timezone.get_current_timezone() if request is None else zone_of(request).zone
+    with timezone.override(zone):
+        return render_to_string("routines/health_bar.html", bar.bar_facts(request))

@@ -7,6 +7,9 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
+from django.urls import reverse
+
+from routines_app import service
 from routines_app.coordination import leases
 from routines_app.core.keys import uuid7_int
 from routines_app.models import ChangeKind, Node, Pool, Role, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
@@ -79,6 +82,12 @@ def a_working_day() -> Routine:
     _queue(now)
     _fleet(now)
     return sync
+
+
+def backfilled(routine: Routine) -> str:
+    """The page of a backfill."""
+    runs = service.backfill(routine, clock.now() - timedelta(hours=12), clock.now())
+    return reverse("admin:routines_routine_backfill", args=[routine.pk, service.batch_of(runs[0].idempotency_key)])
 
 
 def make_run_with_retry(routine: Routine, at: datetime) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,10 +12,9 @@ from django.urls import reverse
 from playwright.sync_api import Page
 
 from routines_app import service
-from routines_app.models import RotationMember, Routine, RoutineRun
-from routines_app.protocol.ledger import clock
+from routines_app.models import RotationMember, RoutineRun
 from tests.browser.rotation_scene import a_rotation_at_work, a_tick
-from tests.browser.scenes import a_working_day, what_if
+from tests.browser.scenes import a_working_day, backfilled, what_if
 
 SERIOUS = {"serious", "critical"}
 
@@ -30,7 +28,7 @@ def test_no_page_has_a_serious_finding(
     run = RoutineRun.objects.get(status="RUNNING")
     rotation = a_rotation_at_work()
     member = RotationMember.objects.filter(status="IN_FLIGHT").earliest("pk")
-    pool, batch = service.drain_pool("warehouse"), service.pause_batch("sale", group=routine.group, reason="a sale")
+    pool, batch = service.drain_pool("warehouse"), service.pause_batch("sale", tag="reports", reason="a sale")
     failed = RoutineRun.objects.filter(status="FAILED").first()
     assert failed is not None
     addresses = [
@@ -78,12 +76,6 @@ def test_no_page_has_a_serious_finding(
     rules = ["color-contrast"] if dark else []  # the theme changes nothing else
     found = {address: _serious(page, address, rules) for address in addresses}
     assert {address: findings for address, findings in found.items() if findings} == {}
-
-
-def backfilled(routine: Routine) -> str:
-    """The page of a backfill."""
-    runs = service.backfill(routine, clock.now() - timedelta(hours=12), clock.now())
-    return reverse("admin:routines_routine_backfill", args=[routine.pk, service.batch_of(runs[0].idempotency_key)])
 
 
 def _serious(page: Page, address: str, rules: list[str]) -> list[str]:

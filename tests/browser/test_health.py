@@ -12,7 +12,8 @@ from django.core.cache import cache
 from django.urls import reverse
 from playwright.sync_api import Page, Route, expect
 
-from routines_app.models import Node, Role, RoutineState
+from routines_app.admin import due_markup
+from routines_app.models import Node, Role, RoutineRun, RoutineState
 from routines_app.protocol.ledger import clock
 from routines_app.verbs.health.notices import ask
 from tests.browser.rotation_scene import make_rotation
@@ -60,7 +61,8 @@ def test_a_dead_fleet_is_red_on_every_page(open_page: Open, make_user: MakeUser,
         page.goto(address)
         bar = page.get_by_role("region", name="Health of the fleet")
         expect(bar.locator(".rt-level-alarm").first).to_contain_text(DEAD)
-        expect(bar.locator("time").first).to_have_text("12 min ago")
+        expect(bar.locator("time").first).to_contain_text("12 min ago")
+        expect(bar.locator("time").first).to_contain_text("EST")  # the browser's zone, on the index too
     page.goto(reverse("admin:routines_fleet"))
     expect(page.get_by_text("All is well")).to_have_count(0)
     expect(page.locator(".rt-tile", has_text="Late, last hour")).to_contain_text("due and not started")
@@ -130,6 +132,36 @@ def test_the_page_of_a_routine_refreshes_itself(open_page: Open, make_user: Make
         300,
         True,
     ]
+
+
+def test_a_list_may_become_empty_and_fill_again(open_page: Open, make_user: MakeUser) -> None:
+    """The last run that matched a filter has ended: nobody sees it running for ever."""
+    routine = make_routine(interval_ms=3_600_000)
+    run = make_run(routine, at=clock.now(), status="RUNNING", started_at=clock.now())
+    page = open_page(make_user(), reverse("admin:routines_routinerun_changelist") + "?status=RUNNING")
+    rows = page.locator("#result_list tbody tr")
+    expect(rows).to_have_count(1)
+    page.get_by_label("Routine or run").fill("night")
+    RoutineRun.objects.filter(pk=run.pk).update(status="SUCCESS", completed_at=clock.now())
+    expect(rows).to_have_count(0)
+    expect(page.get_by_text("0 runs")).to_be_visible()
+    RoutineRun.objects.filter(pk=run.pk).update(status="RUNNING", completed_at=None)
+    expect(rows).to_have_count(1)
+    expect(page.get_by_label("Routine or run")).to_have_value("night")
+
+
+def test_a_time_turns_red_when_it_is_overdue(
+    open_page: Open, make_user: MakeUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time is the same, and what is said of it is not."""
+    monkeypatch.setattr(due_markup, "GRACE", timedelta(hours=1))
+    make_routine("alpha", interval_ms=3_600_000)
+    RoutineState.objects.update(next_run_at=clock.now() - timedelta(minutes=2, seconds=30))
+    page = open_page(make_user(), reverse(LIST))
+    expect(page.get_by_role("row", name="alpha").locator("td.field-next_fire time")).to_contain_text("2 min ago")
+    monkeypatch.setattr(due_markup, "GRACE", timedelta(seconds=5))
+    late = page.get_by_role("row", name="alpha").locator("td.field-next_fire time.rt-late")
+    expect(late).to_contain_text("overdue by 2 min")
 
 
 @pytest.mark.parametrize("answer", ["login", "nothing"])

@@ -22,13 +22,16 @@ def overview(routine: Routine) -> str:
 
 
 def test_run_now_is_one_click(open_page: Open, make_user: MakeUser) -> None:
-    """The run is in the ledger of the page that comes back."""
+    """The page of the run comes, and the run is in the routine's ledger."""
     routine = make_routine("alpha")
     page = open_page(make_user(), overview(routine))
     page.get_by_role("button", name="Run now").click()
     expect(page.locator(".messagelist")).to_contain_text("Asked for a run of alpha")
+    run = RoutineRun.objects.get()
+    expect(page.locator("main code", has_text=str(run.pk))).to_be_visible()
+    assert run.requested_by == "ada"
+    page.goto(overview(routine))
     expect(page.get_by_role("region", name="Ledger")).to_contain_text("Manual")
-    assert RoutineRun.objects.get().requested_by == "ada"
 
 
 def test_run_with_other_arguments(open_page: Open, make_user: MakeUser) -> None:
@@ -77,8 +80,8 @@ def test_a_bar_of_the_timeline_leads_to_its_run(open_page: Open, make_user: Make
     routine = make_routine("alpha")
     make_run_with_retry(routine, clock.now() - timedelta(minutes=30))
     page = open_page(make_user(), overview(routine) + "?window=1h")
-    expect(page.locator(".rt-timeline .rt-link")).to_have_count(2)
-    page.locator(".rt-timeline a").first.click()
+    expect(page.locator(".rt-timeline.rt-wide .rt-link")).to_have_count(2)
+    page.locator(".rt-timeline.rt-wide a").first.click()
     expect(page.get_by_text("ConnectionError: shop did not answer")).to_be_visible()
 
 
@@ -87,7 +90,7 @@ def test_the_window_is_chosen_by_a_click(open_page: Open, make_user: MakeUser) -
     routine = make_routine("alpha")
     ended(routine, clock.now() - timedelta(hours=3))
     page = open_page(make_user(), overview(routine))
-    expect(page.locator(".rt-timeline .rt-bar")).to_have_count(1)
+    expect(page.locator(".rt-timeline.rt-wide .rt-bar")).to_have_count(1)
     page.get_by_role("link", name="1h", exact=True).click()
     expect(page.get_by_text("No runs in this window").last).to_be_attached()
 

@@ -1,9 +1,10 @@
 // Keeps what a page shows up to date while the page can be seen, and says when it is not.
 //
 // Each element with data-live-url asks that address every data-live-seconds. With data-live-of (selectors) the answer is
-// a whole page, of which these parts are taken; without it the answer is what the element contains. When the status that
-// the server reports is not the one the page was made for (data-live-status), the page loads itself again: its buttons
-// have changed too.
+// a whole page, of which these parts are taken, or what is around them (data-live-around) when one of them has come or
+// gone, as the table of an empty list; without it the answer is what the element contains. When the status that the
+// server reports is not the one the page was made for (data-live-status), the page loads itself again: its buttons have
+// changed too.
 //
 // What is there is changed, not replaced: what has the focus, is chosen, selected, opened or scrolled stays so. Fields of
 // forms belong to the person: they are never touched. So is what has data-live-keep.
@@ -50,7 +51,8 @@
       if (old.data !== fresh.data && !isSelected(old)) { old.data = fresh.data; }
       return;
     }
-    const sameTime = old.matches("time.rt-time") && old.dateTime === fresh.dateTime;  // a script says how long ago that is
+    // A script says how long ago that is; unless it has become another kind of time meanwhile, as one that is overdue.
+    const sameTime = old.matches("time.rt-time") && old.dateTime === fresh.dateTime && old.className === fresh.className;
     if (sameTime || (old.dataset && isTheirOwn(old))) { return; }
     changeAttributes(old, fresh);
     changeChildren(old, fresh);
@@ -103,10 +105,10 @@
       return;
     }
     const page = new DOMParser().parseFromString(text, "text/html");
-    for (const selector of live.dataset.liveOf.split(",")) {
-      const [old, fresh] = [document.querySelector(selector), page.querySelector(selector)];
-      if (old && fresh) { changeChildren(old, fresh); }
-    }
+    const pairs = (selectors) => selectors.split(",").map((one) => [document.querySelector(one), page.querySelector(one)]);
+    let parts = pairs(live.dataset.liveOf);
+    if (live.dataset.liveAround && parts.some(([old, fresh]) => !old !== !fresh)) { parts = pairs(live.dataset.liveAround); }
+    for (const [old, fresh] of parts) { if (old && fresh) { changeChildren(old, fresh); } }
   }
 
   async function ask(live) {

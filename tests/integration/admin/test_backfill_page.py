@@ -101,6 +101,14 @@ def test_what_waits_is_cancelled_and_what_runs_goes_on(operator: Client, routine
     assert service.backfill_status(routine, other).counts == {"PENDING": 3}
 
 
+def test_it_is_kept_fresh_by_one_script(operator: Client, routine: Routine) -> None:
+    """Two would ask twice as often, and tell of old data in two places."""
+    batch, _ = backfilled(routine)
+    page = operator.get(batch_url(routine, batch)).content.decode()
+    assert page.count("routines/live.js") == 1
+    assert page.count("data-live-note") == 1
+
+
 def test_cancelling_needs_its_permission(login: Login, routine: Routine) -> None:
     """To look is not to cancel."""
     batch, _ = backfilled(routine)

@@ -83,7 +83,7 @@ def test_the_list_offers_what_its_filter_shows(operator: Client) -> None:
     assert PauseBatch.objects.get().selected_by == {"by": "filter", "value": "priority__exact=HIGH"}
 
 
-@pytest.mark.parametrize("filter_text", ["kwargs__password__startswith=h", "health=\x00"])
+@pytest.mark.parametrize("filter_text", ["kwargs__password__startswith=h", "health=\x00", "health=lat", "ran=ever"])
 def test_a_filter_that_the_list_does_not_have_pauses_nobody(operator: Client, filter_text: str) -> None:
     """It would be all of them."""
     make_routine("a")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -34,6 +36,17 @@ def test_each_act_is_told_once_with_its_door(operator: Client) -> None:
         assert "<td>Updated</td><td>ann</td><td>command line</td>" in table
         assert "<td>Resumed</td><td>a program</td><td>—</td>" in table
         assert "hunter2" not in table
+
+
+def test_a_reason_that_only_the_log_has_is_masked_too(operator: Client) -> None:
+    """Of a run that was asked for there is no change of the routine: its reason stands in Django's log."""
+    routine = make_routine()
+    user = User.objects.get(username="root")
+    message = "Asked for a run. Why: password=hunter2"
+    LogEntry.objects.log_actions(user.pk, [routine], CHANGE, change_message=message, single_object=True)
+    page = text_of(operator, history_url(routine.pk))
+    assert "Asked for a run. Why: password=" in page
+    assert "hunter2" not in page
 
 
 def test_a_long_history_has_pages(operator: Client) -> None:

@@ -116,7 +116,8 @@ def test_all_that_wait_or_run_are_cancelled_only_when_that_is_said(operator: Cli
     assert (wrong.status_code, wrong.context["batch"]) == (422, None)
     assert "no filter is chosen" in operator.get(many_url("cancel")).content.decode()
     fields = shown_in(operator.get(many_url("cancel")))
-    operator.post(many_url("cancel"), fields | {"question": "pool=nobody"})
+    for question in ("pool=nobody", "q=019a93d5-c5e0-7000-8000-000000000000"):
+        operator.post(many_url("cancel"), fields | {"question": question})
     run.refresh_from_db()
     assert run.status == "PENDING"
     assert continued(operator, operator.get(many_url("cancel"))).context["batch"].done == 1

@@ -25,9 +25,7 @@ pytestmark = pytest.mark.each_database
 
 LIST = "admin:routines_routinerun_changelist"
 MINUTE = timedelta(minutes=1)
-MOST_QUERIES = (
-    9  # the session, the user, saved filters, routine and pool by name, the stretch, its ids, its rows, and the pools
-)
+MOST_QUERIES = 9  # session, user, saved filters, routine and pool by name, the stretch, its ids, its rows, the pools
 
 
 def found(client: Client, **asked: Any) -> list[RoutineRun]:

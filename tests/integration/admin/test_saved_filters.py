@@ -45,6 +45,9 @@ def test_the_list_of_runs_saves_its_own(viewer: Client) -> None:
     """By its own parameters."""
     save(viewer, "failed", "status__exact=FAILED&health=late", model="routinerun")
     assert SavedFilter.objects.get().query == "status__exact=FAILED"
+    before = "before=019a93d5-c5e0-7000-8000-000000000000"
+    save(viewer, "mail", f"error=Timeout&final=1&queue=mail&range=24h&{before}", model="routinerun")
+    assert SavedFilter.objects.get(name="mail").query == "error=Timeout&final=1&queue=mail&range=24h"
 
 
 def test_saving_for_everybody_needs_its_permission(viewer: Client, login: Login) -> None:
