@@ -50,10 +50,6 @@ class RunAdmin(SavedFilters):
     sortable_by = ()
     actions = RUN_ACTIONS
 
-    def filter_parameters(self, request: HttpRequest | None = None) -> set[str]:  # noqa: ARG002
-        """What the form above the list asks by: the list has no filters of Django's."""
-        return {*OWN, *OLDER_NAMES} - {*CURSORS}
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[RoutineRun]:
         runs = super().get_queryset(request).select_related("routine", "rotation__routine")
         return runs.defer(*service.LARGE_FIELDS, "progress")

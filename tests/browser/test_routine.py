@@ -117,6 +117,7 @@ def test_the_form_shows_only_what_the_trigger_needs(open_page: Open, make_user: 
 def test_the_preview_follows_the_typing(open_page: Open, make_user: MakeUser) -> None:
     """Words, fires in both zones and errors, without saving."""
     page = open_page(make_user(), reverse("admin:routines_routine_add"))
+    page.reload()  # the first page has told where the browser is
     page.get_by_label("Trigger kind:").select_option("CRON")
     page.get_by_label("Timezone:").fill("Europe/Paris")
     page.get_by_label("Cron:").fill("0 9 * *")
@@ -124,7 +125,7 @@ def test_the_preview_follows_the_typing(open_page: Open, make_user: MakeUser) ->
     page.get_by_label("Cron:").press_sequentially(" 1-5")
     preview = page.get_by_role("complementary", name="Preview")
     expect(preview).to_contain_text("At 09:00, Monday to Friday, Europe/Paris")
-    expect(preview).to_contain_text("Yours: America/New_York")
+    expect(preview).to_contain_text("America/New_York")
     expect(preview.get_by_role("row")).to_have_count(11)
     expect(page.locator(".field-cron .rt-typing-error")).to_have_count(0)
 

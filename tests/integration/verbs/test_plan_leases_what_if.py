@@ -150,7 +150,7 @@ def test_what_if_overlap_were_decided_otherwise(make: Make) -> None:
         ("x", "what_if: 'x' is not accepted: give a mapping"),
         ({"pools": {"db": True}}, "pools: True is not accepted"),
         ({"pools": {"db": "3"}}, "pools: '3' is not accepted"),
-        ({"pools": {"db": 10**30}}, "is not accepted: give a whole number between 1 and"),
+        ({"pools": {"db": 10**30}}, "is not accepted: give a whole number between 0 and"),
         ({"pools": {3.5: 1}}, "pools: 3.5 is not accepted"),
         ({"pools": {("db",): 1}}, "pools: ('db',) is not accepted"),
         ({"paused": True}, "paused: True is not accepted: give a list of names"),

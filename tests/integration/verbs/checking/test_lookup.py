@@ -16,9 +16,15 @@ Make = Callable[..., Routine]
 
 NEEDS: dict[str, dict[str, Any]] = {
     "backfill": {"start": MONDAY, "end": MONDAY},
+    "backfill_status": {"batch": "b"},
+    "cancel_backfill": {"batch": "b"},
+    "copy_routine": {"name": "another"},
     "pause_until": {"at": MONDAY},
+    "plan_backfill": {"start": MONDAY, "end": MONDAY},
     "propose_interval": {"interval": "5m", "ttl": "1h"},
     "propose_next_time": {"at": MONDAY, "ttl": "1h"},
+    "typed_at": {"text": "03:00"},
+    "why": {"at": MONDAY},
 }
 
 
