@@ -19,6 +19,7 @@ from routines_app.core.admission import (
     Skip,
     Standing,
     admit,
+    in_the_way,
     standing,
 )
 from routines_app.core.holding import HELD_AS, held_as
@@ -163,3 +164,11 @@ def test_a_run_waits_until_it_is_eligible() -> None:
     later = replace(HELD[ALLOW], eligible_at=NOW + timedelta(microseconds=1))
     assert admit(later, [], NOW) == Hold(Reason.NOT_YET)
     assert admit(later, [], later.eligible_at) == Publish()
+
+
+def test_the_run_in_the_way_is_the_one_that_runs() -> None:
+    """Else what is on its way to a worker, else what waits; of nobody it is none."""
+    assert in_the_way([WAITING, SENT, RUNNING]) == RUNNING.id
+    assert in_the_way([WAITING, SENT]) == SENT.id
+    assert in_the_way([WAITING]) == WAITING.id
+    assert in_the_way([]) is None

@@ -16,9 +16,12 @@ from routines_app.core.fingerprint import schedule_fingerprint
 from routines_app.core.jitter import jitter_ms
 from routines_app.core.keys import (
     backfill_key,
+    batch_made_at,
+    batch_of,
     epoch_ms,
     finer_slot_key,
     manual_key,
+    new_batch,
     next_attempt_key,
     rotation_key,
     slot_key,
@@ -146,3 +149,22 @@ def test_a_fingerprint_is_cheap() -> None:
     """A beat computes one for each routine that it claims."""
     best = min(timeit.repeat(lambda: schedule_fingerprint(**SCHEDULE), number=1000, repeat=5))
     assert best / 1000 < 20e-6
+
+
+@given(now=instants)
+def test_a_batch_says_when_it_was_made(now: datetime) -> None:
+    """To the millisecond, as ids do; its runs' keys say which batch they are of."""
+    batch = new_batch(now, "5eed")
+    made_at = batch_made_at(batch)
+    assert made_at is not None
+    assert epoch_ms(made_at) == epoch_ms(now)
+    assert batch_of(backfill_key(batch, 7, now, 1)) == batch
+
+
+@pytest.mark.parametrize("name", ["", "nightly", "not-a-time-at-all", "ffffffffffffff"])
+def test_what_is_named_otherwise_says_no_time(name: str) -> None:
+    assert batch_made_at(name) is None
+
+
+def test_other_keys_are_of_no_batch() -> None:
+    assert batch_of(slot_key(7, datetime(2027, 1, 1, tzinfo=UTC), 1)) == ""
