@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from routines_app import service
@@ -13,8 +14,14 @@ from tests.acceptance.stack import Stack
 AWAY = timedelta(seconds=6)
 
 
-def test_the_answer_names_the_beat_that_was_killed_and_the_worker_that_was_not_there(stack: Stack) -> None:
-    """One slot came while no beat was there, and its message waited for the first worker."""
+def test_the_answer_names_the_beat_that_was_killed_and_the_worker_that_was_not_there(
+    make_stack: Callable[..., Stack],
+) -> None:
+    """One slot came while no beat was there, and its message waited for the first worker.
+
+    A beat is known to be gone when it has missed some reports: so here they come every second.
+    """
+    stack = make_stack(settings={"ROUTINES": {"NODE_SECONDS": 1}})
     doomed = stack.beat()
     ready_beats(stack, 1)
     doomed.kill9()

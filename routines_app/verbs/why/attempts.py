@@ -188,7 +188,7 @@ def _misfired(asked: Asked, run: RoutineRun, slots: str) -> Iterator[Sentence]:
     yield _say(Because.SKIPPED, run, text)
     moment = max(run.scheduled_for, min(asked.at, run.scheduled_until or run.scheduled_for))
     known = asked.absence(Role.BEAT, moment)
-    text = "By their reports beats were there: why none came to it in time is not known from the ledger."
+    text = "As far as is known beats were there: why none came to it in time is not known from the ledger."
     yield known or Sentence(code=Because.NOT_KNOWN, text=text)
 
 

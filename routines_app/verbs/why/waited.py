@@ -22,16 +22,16 @@ from routines_app.verbs.why.wording import length, quoted
 SLOTS = frozenset({RunTrigger.SCHEDULE, RunTrigger.CATCH_UP, RunTrigger.HINT})
 
 BEATS_WERE_THERE = (
-    "By their reports beats were there: whether they were busy, held up by the database or by a lock, is not known from"
-    " the ledger; their logs say it."
+    "As far as is known beats were there: whether they were busy, held up by the database or by a lock, is not known"
+    " from the ledger; their logs say it."
 )
 BROKER_OR_BEATS = (
-    "By their reports beats were there: whether they could not reach the broker, or it refused the message, is not"
+    "As far as is known beats were there: whether they could not reach the broker, or it refused the message, is not"
     " known from the ledger; their logs say it."
 )
 WORKERS_WERE_THERE = (
-    "By their reports workers for it were there: whether they were busy, or the message was lost and sent again, is not"
-    " known from the ledger."
+    "As far as is known workers for it were there: whether they were busy, or the message was lost and sent again, is"
+    " not known from the ledger."
 )
 
 FOR = {
