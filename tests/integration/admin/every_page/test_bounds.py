@@ -20,18 +20,18 @@ from routines_app import service
 from routines_app.admin.fleet_verbs import QUEUE_VERBS
 from routines_app.admin.verb_buttons import VERBS
 from routines_app.coordination import leases
-from routines_app.models import PauseBatch, Pool, Rotation, Routine, RoutineRun, RoutineState, RunLog
+from routines_app.models import Pool, Rotation, Routine, RoutineRun, RoutineState, RunLog
 from routines_app.protocol.ledger import clock
 from tests.browser.rotation_scene import a_rotation_at_work, make_member
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
 from tests.conftest import empty_tables
+from tests.integration.admin.every_page.addresses import Pages, backfill_pages, batch_pages, filter_pages, runs_asked
 from tests.integration.admin.pages import list_url, shown_in, verb_url
 
 MOST = 15 if connection.vendor != "mysql" else 18  # which locks rows by their ids before it compares them
 # A transaction, its limits, and the clock, which is read now and then: they ask nothing of any table.
 TURNS = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK", "SET ", "SELECT current_setting(", "SELECT @@SESSION.")
 TURNS += ("SELECT clock_timestamp(", "SELECT UTC_TIMESTAMP(")
-Pages = dict[str, Callable[[], Any]]
 
 
 def questions(captured: CaptureQueriesContext) -> list[str]:
@@ -116,11 +116,7 @@ def admin_pages(client: Client, routine: Routine) -> Pages:
             "routines_routine_overview": lambda: client.get(overview),
             "routines_routine_copy": lambda: client.get(reverse("admin:routines_routine_copy", args=[routine.pk])),
             **backfill_pages(client, routine),
-            **{
-                f"routines_{model}_{act}_filter": saved(client, model, act)
-                for model in LISTS
-                for act in ("save", "remove")
-            },
+            **filter_pages(client),
             "routines_routine_verb": lambda: client.get(verb_url(routine, "run")),
             "routines_routine_preview": lambda: client.post(
                 reverse("admin:routines_routine_preview"), schedule(routine)
@@ -141,42 +137,6 @@ def admin_pages(client: Client, routine: Routine) -> Pages:
             "routines_plan": lambda: client.get(reverse("admin:routines_plan"), what_if(routine)),
         }
     )
-
-
-def runs_asked(routine: Routine) -> dict[str, str]:
-    """Each filter at once."""
-    words = {"pool": "broad", "queue": "slow", "worker": "w", "task": "t", "reason": "timeout", "status": "FAILED"}
-    return words | {"q": routine.name, "final": "1", "from": "2h ago", "until": "now", "error": "ValueError: #"}
-
-
-LISTS = ("routine", "routinerun")
-
-
-def backfill_pages(client: Client, routine: Routine) -> Pages:
-    """Those of a batch of sixty."""
-    end = clock.now()
-    runs = service.backfill(routine, end - timedelta(minutes=1), end)
-    given = [routine.pk, service.batch_of(runs[0].idempotency_key)]
-    names = ("routines_routine_backfill", "routines_routine_backfill_live")
-    return {name: lambda name=name: client.get(reverse(f"admin:{name}", args=given)) for name in names}  # type: ignore[misc]
-
-
-def saved(client: Client, model: str, act: str) -> Callable[[], Any]:
-    return lambda: client.post(
-        reverse(f"admin:routines_{model}_{act}_filter"), {"name": "n", "query": "q=a", "filter": "1"}
-    )
-
-
-def batch_pages(client: Client) -> Pages:
-    """Those of a batch with some routines."""
-    batch = PauseBatch.objects.get_or_create(name="broad", defaults={"up_to_id": 0})[0]
-    Routine.objects.filter(name__startswith="child-2").update(status="PAUSED", pause_batch=batch)
-    new = reverse("admin:routines_batch_new") + "?filter=status__exact%3DACTIVE"
-    return {
-        "routines_batches": lambda: client.get(reverse("admin:routines_batches")),
-        "routines_batch_new": lambda: client.get(new),
-        "routines_batch": lambda: client.get(reverse("admin:routines_batch", args=[batch.pk])),
-    }
 
 
 def what_if(routine: Routine) -> dict[str, str]:
