@@ -49,11 +49,11 @@ def let_go(routine: Routine) -> object:
 
 
 def hold(routine: Routine) -> object:
-    return hold_runs(routine)
+    return hold_runs([routine.pk], timezone.now())
 
 
 def release(routine: Routine) -> object:
-    return release_held_runs(routine, timezone.now())
+    return release_held_runs([routine.pk], timezone.now())
 
 
 @pytest.mark.parametrize("act", [stamp, hold, release, let_go])
