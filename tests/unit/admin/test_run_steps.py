@@ -25,7 +25,7 @@ def ms(number: float) -> datetime:
 def make(created: float = 2, **fields: Any) -> RoutineRun:
     """A run that was created so many milliseconds after its slot."""
     pk = UUID(int=uuid7_int(int(ms(created).timestamp() * 1000), 7))
-    return RoutineRun(pk=pk, **({"scheduled_for": SLOT, "eligible_at": SLOT, "trigger": "schedule"} | fields))
+    return RoutineRun(id=pk, **({"scheduled_for": SLOT, "eligible_at": SLOT, "trigger": "schedule"} | fields))
 
 
 def told(run: RoutineRun, now: datetime) -> list[tuple[str, float]]:
