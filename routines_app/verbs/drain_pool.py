@@ -86,14 +86,15 @@ def _locked(pool: Pool) -> Pool:
 def _take_back(pool: Pool) -> int:
     """Take back what was let through and has not begun, some of it; how many were looked at.
 
-    While the pool is closed none comes after these. Somebody may open it meanwhile: what it lets in then stays in.
+    While the pool is closed none comes after these. Somebody may open it meanwhile: what it lets in then stays in. That
+    is asked under its lock, as beats count room: else one that was let in at that moment would be taken back.
     """
-    if not Pool.objects.using(ledger_alias()).filter(pk=pool.pk, max_concurrent=0).exists():
-        return 0
     runs = RoutineRun.objects.using(ledger_alias())
     sent = runs.filter(pool_id=pool.pk, status=RunStatus.PENDING, admitted_at__isnull=False)
     ids = list(sent.order_by("id").values_list("id", flat=True)[:AT_ONCE])
     with verb_transaction("pool", pool.name):
+        if _locked(pool).max_concurrent:
+            return 0
         values = because(Reason.CEILING, clock.now()) | {"admitted_at": None, "dispatched_at": None}
         update_locked(lock_runs(sent, ids), **values, publish_after=None)
     return len(ids)  # also of those that began before they were locked: others may come behind them
