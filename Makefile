@@ -10,7 +10,7 @@ SECONDS_TO_RUN ?=
 QUICK ?=
 EVERYTHING ?=
 
-.PHONY: help demo test matrix check docs reference bench chaos clean
+.PHONY: help demo test matrix check docs reference messages bench chaos clean
 
 help:
 	@echo "make demo  [SECONDS_TO_RUN=45]   web, worker, beat and admin with embedded Redis and SQLite"
@@ -19,6 +19,7 @@ help:
 	@echo "make check                       format, lint, types, layers, dead code, security, migrations, system checks"
 	@echo "make docs                        the documentation as pages, in site/; warnings are errors"
 	@echo "make reference                   write the pages of docs/ that are made of code"
+	@echo "make messages                    bring the catalogs of translations up to date with the code"
 	@echo "make bench [QUICK=1]             compare with the peers; QUICK takes under a minute"
 	@echo "make chaos [MINUTES=10 SEED=1]   random faults, judged by the ledger"
 	@echo "make clean                       remove the virtual environment and everything generated"
@@ -63,6 +64,9 @@ check: $(VENV)/dev.stamp
 
 reference: $(VENV)/dev.stamp
 	PYTHONPATH=.ci $(BIN)/python -m reference
+
+messages: $(VENV)/dev.stamp
+	$(BIN)/python .ci/messages.py
 
 # Not --quiet: what is not logged is not counted, and --strict would pass everything. The variable is for a notice of the theme.
 docs: reference

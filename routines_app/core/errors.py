@@ -8,17 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from routines_app.core.said import said, said_of, together
+
 SHOWN_VALUE_LENGTH = 120  # enough to recognise the value, short enough for a log line
 
 
 class RoutineError(ValueError):
-    """Base of everything this package refuses. `field`, `value` and `expected` are there for programs."""
+    """Base of everything this package refuses. `field`, `value` and `expected` are there for programs.
+
+    `expected` is made by `said`, so that pages can translate it; `said` is the whole sentence.
+    """
 
     def __init__(self, field: str, value: object, expected: str) -> None:
         self.field = field
         self.value = value
         self.expected = expected
-        super().__init__(f"{field}: {shown(value, field)} is not accepted: {expected}")
+        self.said = said(
+            "{field}: {value} is not accepted: {expected}", field=field, value=shown(value, field), expected=expected
+        )
+        super().__init__(str(self.said))
 
     def __reduce__(self) -> tuple[type[RoutineError], tuple[str, object, str]]:
         return type(self), (self.field, self.value, self.expected)
@@ -57,11 +65,12 @@ class ImportRefused(RoutineError):
 
     def __init__(self, problems: Sequence[RoutineError]) -> None:
         self.problems = tuple(problems)
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        super().__init__("file", count, "\n".join(str(problem) for problem in problems))
+        count = said_of(len(problems), "{count} problem", "{count} problems")
+        super().__init__("file", count, together("\n", [problem.said for problem in problems]))
+        self.said = said("nothing is imported, {count}:\n{problems}", count=count, problems=self.expected)
 
     def __str__(self) -> str:
-        return f"nothing is imported, {self.value}:\n{self.expected}"
+        return str(self.said)
 
     def __reduce__(self) -> tuple[type[RoutineError], tuple[object, ...]]:  # type: ignore[override]
         return type(self), (self.problems,)

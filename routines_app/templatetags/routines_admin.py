@@ -17,6 +17,7 @@ from routines_app.admin import health_bar as bar
 from routines_app.admin.charts import sparkline
 from routines_app.admin.page_zone import ROUTINE, UTC, VIEWER, zone_of
 from routines_app.admin.recent import Recent
+from routines_app.admin.translating import translated as in_their_language
 from routines_app.models import Routine, RoutineRun
 
 register = template.Library()
@@ -30,6 +31,12 @@ def pill(status: str) -> SafeString:
 @register.filter
 def moment(at: datetime | str | None) -> SafeString:
     return markup.moment(at if isinstance(at, datetime) else None)
+
+
+@register.filter
+def translated(text: str) -> str:
+    """What the service said, in the language of whoever looks."""
+    return in_their_language(text)
 
 
 @register.filter

@@ -1,0 +1,39 @@
+"""What the service says, in the language of whoever looks; and numbers as that language writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.formats import number_format
+from django.utils.translation import gettext, ngettext
+
+from routines_app.core.errors import RoutineError
+from routines_app.core.said import Said
+
+
+class _Number(int):
+    """A whole number whose `{:,}` is grouped as the language does it."""
+
+    def __format__(self, spec: str) -> str:
+        return grouped(int(self)) if spec == "," else int(self).__format__(spec)
+
+
+def translated(text: str | RoutineError) -> str:
+    """The sentence in the language that is active; as it is, if nobody said how it was made."""
+    if isinstance(text, RoutineError):
+        return translated(text.said)
+    if not isinstance(text, Said) or not text.template:
+        return str(text)
+    template = ngettext(text.template, text.plural, text.count) if text.plural else gettext(text.template)
+    return template.format(**{name: _value(value) for name, value in text.values.items()}) if text.values else template
+
+
+def grouped(number: int) -> str:
+    """`12,345`, `12.345` or `12 345`."""
+    return number_format(number, use_l10n=True, force_grouping=True)
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, Said):
+        return translated(value)
+    return _Number(value) if isinstance(value, int) and not isinstance(value, bool) else value

@@ -1,0 +1,51 @@
+"""Sentences that can be said in another language: the words with their gaps, and what goes into them.
+
+The core and the verbs speak English: to programs, to logs and on the command line. Pages speak the language of whoever
+looks. So a sentence that a page may show is made by `said`: it is the English text, a plain `str` to everybody, and
+keeps its template and its values, from which `admin/translating.py` makes the same sentence in another language.
+
+A template is a literal, so that `make messages` finds it, and a whole sentence or a part that other languages also
+have in one piece. A value may itself have been said; it is translated too. An f-string or a concatenation of sentences
+forgets what it was made of: `together` does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+
+class Said(str):
+    """An English sentence that remembers what it was made of."""
+
+    template: str
+    plural: str
+    count: int
+    values: Mapping[str, Any]
+
+    def __new__(cls, template: str, plural: str, count: int, values: Mapping[str, Any]) -> Said:
+        chosen = plural if plural and count != 1 else template
+        made = super().__new__(cls, chosen.format(**values) if values else chosen)
+        made.template, made.plural, made.count = template, plural, count
+        made.values = MappingProxyType(dict(values))
+        return made
+
+    def __reduce__(self) -> tuple[type[Said], tuple[str, str, int, dict[str, Any]]]:
+        return type(self), (self.template, self.plural, self.count, dict(self.values))
+
+
+def said(template: str, /, **values: object) -> Said:
+    """The template with its gaps filled: `said("give at most {most}", most=5)`."""
+    return Said(template, "", 1, values)
+
+
+def said_of(count: int, one: str, many: str, /, **values: object) -> Said:
+    """The same of one thing or of many, `{count}` of them: `said_of(n, "{count} run", "{count} runs")`."""
+    return Said(one, many, count, {"count": count, **values})
+
+
+def together(separator: str, parts: Iterable[str]) -> Said:
+    """Parts one after another, which stay apart for whoever translates them."""
+    values = {f"part{number}": part for number, part in enumerate(parts)}
+    return Said(separator.join(f"{{{name}}}" for name in values), "", 1, values)
