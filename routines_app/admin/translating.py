@@ -24,7 +24,7 @@ def translated(text: str | RoutineError) -> str:
         return translated(text.said)
     if not isinstance(text, Said) or not text.template:
         return str(text)
-    template = ngettext(text.template, text.plural, text.count) if text.plural else gettext(text.template)
+    template = ngettext(text.template, text.plural, text.number) if text.plural else gettext(text.template)
     return template.format(**{name: _value(value) for name, value in text.values.items()}) if text.values else template
 
 

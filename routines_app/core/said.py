@@ -21,18 +21,18 @@ class Said(str):
 
     template: str
     plural: str
-    count: int
+    number: int
     values: Mapping[str, Any]
 
-    def __new__(cls, template: str, plural: str, count: int, values: Mapping[str, Any]) -> Said:
-        chosen = plural if plural and count != 1 else template
+    def __new__(cls, template: str, plural: str, number: int, values: Mapping[str, Any]) -> Said:
+        chosen = plural if plural and number != 1 else template
         made = super().__new__(cls, chosen.format(**values) if values else chosen)
-        made.template, made.plural, made.count = template, plural, count
+        made.template, made.plural, made.number = template, plural, number
         made.values = MappingProxyType(dict(values))
         return made
 
     def __reduce__(self) -> tuple[type[Said], tuple[str, str, int, dict[str, Any]]]:
-        return type(self), (self.template, self.plural, self.count, dict(self.values))
+        return type(self), (self.template, self.plural, self.number, dict(self.values))
 
 
 def said(template: str, /, **values: object) -> Said:

@@ -48,7 +48,7 @@ def test_a_copy_can_be_translated_too(take: object) -> None:
     text = said_of(2, "{count} run", "{count} runs")
     taken = take(text)  # type: ignore[operator]
     assert taken == text
-    assert (taken.template, taken.plural, taken.count, dict(taken.values)) == (
+    assert (taken.template, taken.plural, taken.number, dict(taken.values)) == (
         "{count} run",
         "{count} runs",
         2,
