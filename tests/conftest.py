@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -49,6 +50,13 @@ def pytest_report_header() -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     each_database.mark(items, each_database.listed())
     skip_what_nobody_answers(items)
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays: to look through all of it for garbage again and again takes a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def skip_what_nobody_answers(items: list[pytest.Item]) -> None:
@@ -118,7 +126,7 @@ def empty_tables(case: TransactionTestCase) -> None:
     there = connection.introspection.django_table_names(only_existing=True, include_views=False)
     filled = [table for table in there if table not in MADE_BY_MIGRATIONS]
     if connection.vendor == "postgresql":  # a TRUNCATE makes new files for each table and index
-        connection.ops.execute_sql_flush([f'DELETE FROM "{table}"' for table in filled])
+        connection.ops.execute_sql_flush([";".join(f'DELETE FROM "{table}"' for table in filled)])  # one round trip
     else:
         connection.ops.execute_sql_flush(connection.ops.sql_flush(no_style(), filled))
 

@@ -35,7 +35,8 @@ from tests.acceptance.databases import (
     manage,
     orm_pointed_at,
 )
-from tests.acceptance.process import UNUSED, Process
+from tests.acceptance.nursery import PATHS
+from tests.acceptance.process import Process
 from tests.processes import answers, free_port, stretched, wait_for
 from tests.servers import RABBITMQ_PORT, EmbeddedPostgres, EmbeddedRedis
 from tests.settings import broker_options
@@ -136,7 +137,7 @@ class Stack:
         """What tells a process that it belongs to this stack."""
         return {
             "DJANGO_SETTINGS_MODULE": "tests.settings",
-            "PYTHONPATH": f"{UNUSED}:{ROOT}",
+            "PYTHONPATH": PATHS,
             "PYTHONUNBUFFERED": "1",
             "ROUTINES_BODY_LOG": str(self.body_log),
             "ROUTINES_TEST_BROKER_URL": self.broker_url,

@@ -16,7 +16,8 @@ import psycopg
 import redis
 
 from tests.acceptance.databases import ROOT
-from tests.acceptance.process import UNUSED, Process
+from tests.acceptance.nursery import PATHS
+from tests.acceptance.process import Process
 from tests.acceptance.stack import Stack
 from tests.chaos.attendance import Attendance
 from tests.chaos.people import People
@@ -149,7 +150,7 @@ class Nemesis(People):
         step = self.stack.directory / f"step{len(self.stack.processes)}"
         step.write_text("0")
         hooks = {"ROUTINES_WALL_STEP": str(step), "ROUTINES_HOSTILE_ROUTER": str(self.routed_by)}
-        return hooks | {"PYTHONPATH": f"{STEPPED_CLOCK}:{UNUSED}:{ROOT}"}
+        return hooks | {"PYTHONPATH": f"{STEPPED_CLOCK}:{PATHS}"}
 
     def replace(self, processes: list[Process], at: int, start: Callable[[], Process]) -> None:
         if not processes[at].running:
