@@ -18,8 +18,9 @@ from django.test import TransactionTestCase
 
 from routines_app.coordination.patience import WORKER, be_patient
 from tests import each_database
+from tests.mariadb import MARIADB_PORT
 from tests.processes import answers, wait_for
-from tests.servers import MARIADB_PORT, RABBITMQ_PORT, SharedServers, shared_ports
+from tests.servers import RABBITMQ_PORT, SharedServers, shared_ports
 
 SERVERS = SharedServers()
 CLOSING_SECONDS = 10.0  # a server that has much to do ends a closed session a little later

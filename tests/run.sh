@@ -125,11 +125,11 @@ run_lines() {
 with_processes() {
     part "acceptance, on PostgreSQL" $PYTEST -n "${TEST_PROCESSES:-4}" --dist load --maxschedchunk 1 \
         tests/acceptance # in the order of its conftest: the longest first
-    if port_answers 3306; then
+    if command -v mariadbd >/dev/null || port_answers 3306; then
         part "storage and protocol, on MariaDB" env ROUTINES_TEST_DATABASE=mariadb \
             $PYTEST -n 2 --dist loadscope "${STORAGE[@]}"
     else
-        echo "=== skipped: storage and protocol on MariaDB, because nothing answers on 127.0.0.1:3306"
+        echo "=== skipped: storage and protocol on MariaDB, because it is not installed and nothing answers on 127.0.0.1:3306"
     fi
 }
 

