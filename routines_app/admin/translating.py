@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from django.utils.formats import number_format
@@ -11,8 +10,6 @@ from django.utils.translation import gettext, ngettext
 from routines_app.admin.phrases import clock_time
 from routines_app.core.errors import RoutineError
 from routines_app.core.said import Moment, Said
-
-FIXED = re.compile(r",\.([0-9])f")
 
 
 class _Number(int):
@@ -23,12 +20,11 @@ class _Number(int):
 
 
 class _Decimal(float):
-    """A number whose `{:,.1f}` has the language's point and groups."""
+    """A number with the language's point, and with its groups in `{:,.1f}`."""
 
     def __format__(self, spec: str) -> str:
-        if not (asked := FIXED.fullmatch(spec)):
-            return float(self).__format__(spec)
-        return number_format(round(float(self), int(asked[1])), int(asked[1]), use_l10n=True, force_grouping=True)
+        figures = float(self).__format__(spec.replace(",", ""))
+        return number_format(figures, use_l10n=True, force_grouping="," in spec)
 
 
 def translated(text: str | RoutineError) -> str:
