@@ -173,7 +173,7 @@ def _by_clock(asked: Asked, fields: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _clock_changed(asked: Asked, change: datetime, shift: timedelta, wall: datetime) -> Sentence:
-    at, time = asked.words.at(change), f"{wall:%H:%M}"
+    at, time = asked.words.at(change), wall.strftime("%H:%M")
     if shift > timedelta(0):
         text = said(
             "Daylight saving: the clock was put forward to {at}, and there was no {time} that day."
