@@ -1,4 +1,4 @@
-"""What the service says, in the language of whoever looks; and numbers as that language writes them."""
+"""What the service says, in the language of whoever looks; numbers and times in it as that language writes them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 
+from routines_app.admin.phrases import clock_time
 from routines_app.core.errors import RoutineError
-from routines_app.core.said import Said
+from routines_app.core.said import Moment, Said
 
 
 class _Number(int):
@@ -16,6 +17,14 @@ class _Number(int):
 
     def __format__(self, spec: str) -> str:
         return grouped(int(self)) if spec == "," else int(self).__format__(spec)
+
+
+class _Decimal(float):
+    """A number with the language's point, and with its groups in `{:,.1f}`."""
+
+    def __format__(self, spec: str) -> str:
+        figures = float(self).__format__(spec.replace(",", ""))
+        return number_format(figures, use_l10n=True, force_grouping="," in spec)
 
 
 def translated(text: str | RoutineError) -> str:
@@ -34,6 +43,15 @@ def grouped(number: int) -> str:
 
 
 def _value(value: Any) -> Any:
-    if isinstance(value, Said):
-        return translated(value)
-    return _Number(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    match value:
+        case Said():
+            return translated(value)
+        case Moment():
+            return clock_time(value.at, value.zone)
+        case bool():
+            return value
+        case int():
+            return _Number(value)
+        case float():
+            return _Decimal(value)
+    return value

@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from django.db import connections
 
+from routines_app.core.said import said
+
 Result = TypeVar("Result")
 
 
@@ -41,5 +43,5 @@ def within(seconds: float, ask: Callable[[], Result]) -> Result:
     if errors:
         raise errors[0]
     if not answers:
-        raise TookTooLong(f"no answer within {seconds:g} s")
+        raise TookTooLong(said("no answer within {seconds:g} s", seconds=seconds))
     return answers[0]

@@ -17,6 +17,7 @@ from django.db import Error
 
 from routines_app.conf import get_settings
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.masks import masked_line
 from routines_app.models import Role
 from routines_app.protocol.ledger import clock
@@ -83,7 +84,7 @@ def _max_age(given: timedelta | None, roles: Collection[Role], *, here: bool) ->
     if given is None:
         return usual
     if given <= timedelta(0):
-        raise InvalidValue("max_age", given.total_seconds(), "give more than 0 seconds")
+        raise InvalidValue("max_age", given.total_seconds(), said("give more than 0 seconds"))
     if here:
         return max(given, timedelta(seconds=LEAST_SECONDS)) if _signs(roles) else min(max(given, usual), gone_after())
     return _reported(given)
@@ -92,12 +93,19 @@ def _max_age(given: timedelta | None, roles: Collection[Role], *, here: bool) ->
 def _reported(given: timedelta) -> timedelta:
     """An age that reports can have: they come every so often, and old ones are taken away."""
     least, most = timedelta(seconds=get_settings().node_seconds), gone_after()
-    every = f"beats and workers report themselves every {least.total_seconds():g} s (NODE_SECONDS)"
+    seconds = {"least": least.total_seconds(), "most": most.total_seconds()}
     if given <= least:
-        right = f"give more than {least.total_seconds():g} seconds: {every}"
+        right = said(
+            "give more than {least:g} seconds: beats and workers report themselves every {least:g} s (NODE_SECONDS)",
+            **seconds,
+        )
         raise InvalidValue("max_age", given.total_seconds(), right)
     if given > most:
-        right = f"give at most {most.total_seconds():g} seconds: {every}, and older reports are taken away"
+        right = said(
+            "give at most {most:g} seconds: beats and workers report themselves every {least:g} s (NODE_SECONDS), and"
+            " older reports are taken away",
+            **seconds,
+        )
         raise InvalidValue("max_age", given.total_seconds(), right)
     return given
 

@@ -15,13 +15,14 @@ from typing import Any
 from django.core.cache import cache
 
 from routines_app.conf import get_settings
+from routines_app.core.said import said
 from routines_app.protocol.ledger.said import Said
 from routines_app.verbs.deadline import NoThread, TookTooLong, within
 
 logger = logging.getLogger(__name__)
 
 GIVEN_UP_SECONDS = 30.0  # on a question whose connection may be dead: the operating system knows that hours later
-NOT_YET = "it has not answered the last question yet"
+NOT_YET = said("it has not answered the last question yet")
 
 Facts = dict[str, Any]
 
@@ -67,7 +68,7 @@ class SharedAnswer:
         except TookTooLong as error:
             if isinstance(error, NoThread):
                 turn.lock.release()  # there is nobody who would
-            raise Unanswered(str(error)) from None
+            raise Unanswered(*error.args) from None
 
     def _key(self, about: str) -> str:
         return f"{get_settings().key_prefix}{self._name}:{about}"

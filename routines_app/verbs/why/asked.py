@@ -10,6 +10,7 @@ from functools import cached_property
 from routines_app.models import Role, Routine, RoutineState, ScheduleChange
 from routines_app.verbs.why import presence
 from routines_app.verbs.why.reading import changes_of
+from routines_app.verbs.why.silence import nobody, not_known
 from routines_app.verbs.why.values import Because, Sentence
 from routines_app.verbs.why.wording import Wording
 
@@ -45,28 +46,14 @@ class Asked:
 
     def absence(self, role: Role, moment: datetime, queue: str | None = None) -> Sentence | None:
         """That no beat, or no worker for the queue, was there at that moment, or that nobody knows; None: one was."""
-        code = Because.NO_BEAT if role is Role.BEAT else Because.NO_WORKER
-        what = "beat" if role is Role.BEAT else f"worker for queue {queue!r}" if queue is not None else "worker"
         silence = presence.silence_at(role, moment, self.now, queue)
         if silence is None:
             return None
         if not presence.is_known(moment, self.now):
-            text = f"Whether a {what} was there at that time is not known: nothing is kept of it."
-            return Sentence(code=Because.NOT_KNOWN, text=text, at=moment)
+            return Sentence(code=Because.NOT_KNOWN, text=not_known(role, queue), at=moment)
         return Sentence(
-            code=code,
-            text=self._silence(what, silence),
+            code=Because.NO_BEAT if role is Role.BEAT else Because.NO_WORKER,
+            text=nobody(role, queue, silence, self.words),
             at=None if silence.last is None else silence.last.until,
             until=None if silence.next is None else silence.next.started_at,
         )
-
-    def _silence(self, what: str, silence: presence.Silence) -> str:
-        last, following, at = silence.last, silence.next, self.words.at
-        if last is None:
-            began = f"No {what} was heard of in the day before"
-        else:
-            how = "ended in order" if last.in_order else "was last heard of"
-            began = f"No {what} is known to have been there: the last one, {last.name}, {how} at {at(last.until)}"
-        if following is None:
-            return f"{began}, and none has come since."
-        return f"{began}, and the next one, {following.name}, came at {at(following.started_at)}."

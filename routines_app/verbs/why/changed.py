@@ -2,19 +2,73 @@
 
 from __future__ import annotations
 
-from routines_app.models import ChangeKind, ScheduleChange
+from collections.abc import Iterator
+from datetime import timedelta
+
+from routines_app.core.said import Said, filled, said
+from routines_app.models import ChangeKind, RoutineRun, ScheduleChange
 from routines_app.verbs.why.asked import Asked
+from routines_app.verbs.why.then import STATUS_OF
 from routines_app.verbs.why.values import Because, Sentence
-from routines_app.verbs.why.wording import by, quoted
+from routines_app.verbs.why.wording import stop, with_words
+
+TOGETHER = timedelta(seconds=1)  # a change, and the rows that it leaves
+
+CODES = {
+    ChangeKind.PAUSED: Because.PAUSED,
+    ChangeKind.PARKED: Because.PARKED,
+    ChangeKind.ARCHIVED: Because.ARCHIVED,
+}
+
+DONE = {
+    ChangeKind.PAUSED: said("The routine was paused at {at}"),
+    ChangeKind.PARKED: said("The routine was parked at {at}"),
+    ChangeKind.ARCHIVED: said("The routine was archived at {at}"),
+    ChangeKind.REPLANNED: said("The routine was replanned at {at}"),
+    ChangeKind.UPDATED: said("The routine was updated ({fields}) at {at}"),
+}
+DONE_BY = {
+    ChangeKind.PAUSED: said("The routine was paused at {at} by {actor}"),
+    ChangeKind.PARKED: said("The routine was parked at {at} by {actor}"),
+    ChangeKind.ARCHIVED: said("The routine was archived at {at} by {actor}"),
+    ChangeKind.REPLANNED: said("The routine was replanned at {at} by {actor}"),
+    ChangeKind.UPDATED: said("The routine was updated ({fields}) at {at} by {actor}"),
+}
 
 
 def changed(asked: Asked, change: ScheduleChange) -> Sentence:
-    fields = ", ".join(sorted(change.after)[:5]) if change.kind == ChangeKind.UPDATED else ""
-    what = f"{change.get_kind_display().lower()}{f' ({fields})' if fields else ''}"
-    text = f"The routine was {what} at {asked.words.at(change.at)}{by(change.actor)}{quoted(change.reason)}."
-    code = {
-        ChangeKind.PAUSED: Because.PAUSED,
-        ChangeKind.PARKED: Because.PARKED,
-        ChangeKind.ARCHIVED: Because.ARCHIVED,
-    }.get(ChangeKind(change.kind), Because.EDITED)
-    return Sentence(code=code, text=text, at=change.at, changes=(change.pk,))
+    kind = ChangeKind(change.kind)
+    return Sentence(
+        code=CODES.get(kind, Because.EDITED),
+        text=stop(with_words(_done(asked, change, kind), change.reason)),
+        at=change.at,
+        changes=(change.pk,),
+    )
+
+
+def _done(asked: Asked, change: ScheduleChange, kind: ChangeKind) -> Said:
+    fields = ", ".join(sorted(change.after)[:5])
+    values = {"at": asked.words.at(change.at), "actor": change.actor, "fields": fields}
+    known = (DONE_BY if change.actor else DONE).get(kind)
+    if known is not None and (fields or kind is not ChangeKind.UPDATED):
+        return filled(known, **values)
+    did = kind.value.replace("_", " ")
+    if change.actor:
+        return said("The routine was {did} at {at} by {actor}", did=did, **values)
+    return said("The routine was {did} at {at}", did=did, **values)
+
+
+def change_behind(asked: Asked, run: RoutineRun, *kinds: ChangeKind) -> Iterator[Sentence]:
+    """The change that left this row: both are of the same moment."""
+    for change in asked.changes:
+        if change.kind in kinds and run.completed_at and abs(change.at - run.completed_at) <= TOGETHER:
+            yield changed(asked, change)
+            return
+
+
+def held_then(asked: Asked, run: RoutineRun) -> Iterator[Sentence]:
+    """Who had paused or parked the routine when that slot came."""
+    slot = run.scheduled_until or run.scheduled_for
+    last = next((change for change in asked.changes if change.at <= slot and change.kind in STATUS_OF), None)
+    if last is not None and last.kind in (ChangeKind.PAUSED, ChangeKind.PARKED):
+        yield changed(asked, last)

@@ -7,18 +7,36 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from routines_app.core.said import Moment, Said, filled, said
 from routines_app.core.words import RoutineStatus, Source, TriggerKind
 from routines_app.core.zones import SECOND, clock_changes, offset_at
-from routines_app.models import Role, RoutineRun, ScheduleChange
+from routines_app.models import ChangeKind, Role, RoutineRun, ScheduleChange
 from routines_app.verbs.prune_runs import pruned_before
 from routines_app.verbs.why.asked import Asked
-from routines_app.verbs.why.changed import changed
+from routines_app.verbs.why.changed import CODES, changed
+from routines_app.verbs.why.nearest import nearest
 from routines_app.verbs.why.then import Then, as_it_was, before, slot_in
 from routines_app.verbs.why.values import Because, Sentence
-from routines_app.verbs.why.wording import by, quoted
+from routines_app.verbs.why.wording import stop, with_words
 
 DAY = timedelta(days=1)
 LONGEST_SHIFT = timedelta(hours=3)
+
+WILL_NOT_FIRE = {
+    RoutineStatus.PAUSED: said("It is to come, and nothing will fire: the routine is paused"),
+    RoutineStatus.PARKED: said("It is to come, and nothing will fire: the routine is parked"),
+    RoutineStatus.ARCHIVED: said("It is to come, and nothing will fire: the routine is archived"),
+}
+NO_SLOT_EITHER = {
+    ChangeKind.PAUSED: said("While it is paused nothing fires; by its schedule there was no slot at {at} either."),
+    ChangeKind.PARKED: said("While it is parked nothing fires; by its schedule there was no slot at {at} either."),
+    ChangeKind.ARCHIVED: said("While it is archived nothing fires; by its schedule there was no slot at {at} either."),
+}
+DID_NOT_FIRE = {
+    ChangeKind.PAUSED: said("So the slot {slot} did not fire: while a routine is paused nothing does."),
+    ChangeKind.PARKED: said("So the slot {slot} did not fire: while a routine is parked nothing does."),
+    ChangeKind.ARCHIVED: said("So the slot {slot} did not fire: while a routine is archived nothing does."),
+}
 
 
 def explained(asked: Asked, near: Sequence[RoutineRun]) -> Iterator[Sentence]:
@@ -28,11 +46,11 @@ def explained(asked: Asked, near: Sequence[RoutineRun]) -> Iterator[Sentence]:
         yield from _coming(asked)
     elif asked.until <= asked.routine.created_at:
         made = asked.words.at(asked.routine.created_at)
-        text = f"There was no such routine yet: it was created at {made}."
+        text = said("There was no such routine yet: it was created at {at}.", at=made)
         yield Sentence(code=Because.NOT_YET_CREATED, text=text, at=asked.routine.created_at)
     else:
         yield from _missing(asked, then)
-    yield from _nearest(asked, near)
+    yield from nearest(asked, near)
 
 
 def _missing(asked: Asked, then: Then) -> Iterator[Sentence]:
@@ -41,7 +59,7 @@ def _missing(asked: Asked, then: Then) -> Iterator[Sentence]:
         yield changed(asked, then.held)
         yield _held(asked, then.held, slot)
     elif then.fields is None:
-        text = "What its schedule was then is not known: it was changed by plain SQL since."
+        text = said("What its schedule was then is not known: it was changed by plain SQL since.")
         yield Sentence(code=Because.NOT_KNOWN, text=text)
         if then.later_edit is not None:
             yield changed(asked, then.later_edit)
@@ -52,37 +70,41 @@ def _missing(asked: Asked, then: Then) -> Iterator[Sentence]:
 
 
 def _held(asked: Asked, change: ScheduleChange, slot: datetime | None) -> Sentence:
-    did = change.get_kind_display().lower()
+    kind = ChangeKind(change.kind)
     if slot is None:
-        text = (
-            f"While it is {did} nothing fires; by its schedule there was no slot at {asked.words.at(asked.at)} either."
-        )
+        text = filled(NO_SLOT_EITHER[kind], at=asked.words.at(asked.at))
     else:
-        text = f"So the slot {asked.words.at(slot)} did not fire: while a routine is {did} nothing does."
-    code = {"paused": Because.PAUSED, "parked": Because.PARKED}.get(str(change.kind), Because.ARCHIVED)
-    return Sentence(code=code, text=text, at=slot, changes=(change.pk,))
+        text = filled(DID_NOT_FIRE[kind], slot=asked.words.at(slot))
+    return Sentence(code=CODES[kind], text=text, at=slot, changes=(change.pk,))
 
 
 def _without_a_row(asked: Asked, slot: datetime) -> Iterator[Sentence]:
     """Its schedule has that slot, and the ledger has no row."""
     state, at = asked.state, asked.words.at(slot)
     if slot < pruned_before(asked.now):
-        text = f"{at} was a slot of its schedule, and what became of it is no longer known: such old runs are not kept."
+        text = said(
+            "{at} was a slot of its schedule, and what became of it is no longer known: such old runs are not kept.",
+            at=at,
+        )
         yield Sentence(code=Because.PRUNED, text=text, at=slot)
     elif state is not None and state.next_slot is not None and state.next_slot <= slot:
         if state.next_source == Source.CATCHING_UP:
-            text = f"{at} is a slot of its schedule. What was missed runs one after another: its turn is still to come."
+            text = said(
+                "{at} is a slot of its schedule. What was missed runs one after another: its turn is still to come.",
+                at=at,
+            )
             yield Sentence(code=Because.DUE, text=text, at=slot)
             return
-        text = f"{at} is a slot of its schedule, and no beat has come to it yet."
+        text = said("{at} is a slot of its schedule, and no beat has come to it yet.", at=at)
         yield Sentence(code=Because.DUE, text=text, at=slot)
         absence = asked.absence(Role.BEAT, slot)
         if absence is not None:
             yield absence
     else:
-        text = (
-            f"{at} is a slot of its schedule, and there is no row for it: why is not known."
-            " Hints, bounds or failures may have moved it; `routines audit` says whether the ledger balances."
+        text = said(
+            "{at} is a slot of its schedule, and there is no row for it: why is not known."
+            " Hints, bounds or failures may have moved it; `routines audit` says whether the ledger balances.",
+            at=at,
         )
         yield Sentence(code=Because.NOT_KNOWN, text=text, at=slot)
 
@@ -94,10 +116,11 @@ def _no_slot(asked: Asked, then: Then, fields: dict[str, Any]) -> Iterator[Sente
 
 def _by_kind(fields: dict[str, Any]) -> Iterator[Sentence]:
     if fields["rotation"] is not None:
-        text = "It has no schedule of its own: its rotation picks it when it is the stalest that is owed."
+        text = said("It has no schedule of its own: its rotation picks it when it is the stalest that is owed.")
         yield Sentence(code=Because.MEMBER, text=text)
     elif fields["trigger_kind"] == TriggerKind.MANUAL:
-        yield Sentence(code=Because.MANUAL, text="It had no schedule then: it runs only when somebody asks for it.")
+        text = said("It had no schedule then: it runs only when somebody asks for it.")
+        yield Sentence(code=Because.MANUAL, text=text)
 
 
 def _by_edit(asked: Asked, then: Then, fields: dict[str, Any]) -> Iterator[Sentence]:
@@ -105,18 +128,30 @@ def _by_edit(asked: Asked, then: Then, fields: dict[str, Any]) -> Iterator[Sente
     if then.edit is not None:
         older = before(fields, then.edit)
         if older is not None and (slot := slot_in(asked.routine, older, asked.at, asked.until)):
-            yield _edited(
-                asked, then.edit, f"the schedule before had the slot {asked.words.at(slot)}, the new one has not"
+            text = said(
+                "{edited}: the schedule before had the slot {slot}, the new one has not.",
+                edited=_edited(asked, then.edit),
+                slot=asked.words.at(slot),
             )
+            yield Sentence(code=Because.EDITED, text=text, at=then.edit.at, changes=(then.edit.pk,))
             return
     present = {name: getattr(asked.routine, name) for name in fields if name != "rotation"} | {"rotation": None}
     if then.later_edit is not None and (slot := slot_in(asked.routine, present, asked.at, asked.until)):
-        yield _edited(asked, then.later_edit, f"only since then the schedule has slots like {asked.words.at(slot)}")
+        text = said(
+            "{edited}: only since then the schedule has slots like {slot}.",
+            edited=_edited(asked, then.later_edit),
+            slot=asked.words.at(slot),
+        )
+        yield Sentence(code=Because.EDITED, text=text, at=then.later_edit.at, changes=(then.later_edit.pk,))
 
 
-def _edited(asked: Asked, change: ScheduleChange, so: str) -> Sentence:
-    text = f"Its schedule was edited at {asked.words.at(change.at)}{by(change.actor)}{quoted(change.reason)}: {so}."
-    return Sentence(code=Because.EDITED, text=text, at=change.at, changes=(change.pk,))
+def _edited(asked: Asked, change: ScheduleChange) -> Said:
+    at = asked.words.at(change.at)
+    if change.actor:
+        edited = said("Its schedule was edited at {at} by {actor}", at=at, actor=change.actor)
+    else:
+        edited = said("Its schedule was edited at {at}", at=at)
+    return with_words(edited, change.reason)
 
 
 def _by_clock(asked: Asked, fields: dict[str, Any]) -> Iterator[Sentence]:
@@ -138,33 +173,42 @@ def _by_clock(asked: Asked, fields: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _clock_changed(asked: Asked, change: datetime, shift: timedelta, wall: datetime) -> Sentence:
-    at = asked.words.at(change)
+    at, time = asked.words.at(change), wall.strftime("%H:%M")
     if shift > timedelta(0):
-        text = (
-            f"Daylight saving: the clock was put forward to {at}, and there was no {wall:%H:%M} that day."
-            f" What falls into the gap fires once, at the first instant after it."
+        text = said(
+            "Daylight saving: the clock was put forward to {at}, and there was no {time} that day."
+            " What falls into the gap fires once, at the first instant after it.",
+            at=at,
+            time=time,
         )
     else:
-        text = (
-            f"Daylight saving: the clock was put back at {at}, and {wall:%H:%M} came twice."
-            " A fixed time fires the first time only."
+        text = said(
+            "Daylight saving: the clock was put back at {at}, and {time} came twice."
+            " A fixed time fires the first time only.",
+            at=at,
+            time=time,
         )
     return Sentence(code=Because.DAYLIGHT_SAVING, text=text, at=change)
 
 
 def _plainly(asked: Asked, fields: dict[str, Any]) -> Sentence:
-    at, bounds = asked.words.at(asked.at), {name: _moment(fields[name]) for name in ("start_at", "end_at")}
-    if bounds["start_at"] is not None and asked.until <= bounds["start_at"]:
-        text = f"Its schedule had not begun at {at}: it starts at {asked.words.at(bounds['start_at'])}."
-        return Sentence(code=Because.BEFORE_START, text=text, at=bounds["start_at"])
-    if bounds["end_at"] is not None and asked.at > bounds["end_at"]:
-        text = f"Its schedule was over at {at}: it ended at {asked.words.at(bounds['end_at'])}."
-        return Sentence(code=Because.AFTER_END, text=text, at=bounds["end_at"])
+    at, begins, ends = asked.words.at(asked.at), _moment(fields["start_at"]), _moment(fields["end_at"])
+    if begins is not None and asked.until <= begins:
+        text = said("Its schedule had not begun at {at}: it starts at {begins}.", at=at, begins=asked.words.at(begins))
+        return Sentence(code=Because.BEFORE_START, text=text, at=begins)
+    if ends is not None and asked.at > ends:
+        text = said("Its schedule was over at {at}: it ended at {ends}.", at=at, ends=asked.words.at(ends))
+        return Sentence(code=Because.AFTER_END, text=text, at=ends)
     if fields["trigger_kind"] == TriggerKind.INTERVAL and fields["interval_ms"] != asked.routine.interval_ms:
-        text = f"No row stands for {at}. It had another interval then, whose slots are not known any more."
+        text = said("No row stands for {at}. It had another interval then, whose slots are not known any more.", at=at)
         return Sentence(code=Because.NOT_KNOWN, text=text)
-    schedule = fields["cron"] or {TriggerKind.ONCE: "one moment"}.get(fields["trigger_kind"], "its interval")
-    return Sentence(code=Because.NO_SLOT, text=f"{at} was no slot of its schedule ({schedule}).", at=asked.at)
+    if fields["cron"]:
+        text = said("{at} was no slot of its schedule ({cron}).", at=at, cron=fields["cron"])
+    elif fields["trigger_kind"] == TriggerKind.ONCE:
+        text = said("{at} was no slot of its schedule (one moment).", at=at)
+    else:
+        text = said("{at} was no slot of its schedule (its interval).", at=at)
+    return Sentence(code=Because.NO_SLOT, text=text, at=asked.at)
 
 
 def _coming(asked: Asked) -> Iterator[Sentence]:
@@ -173,47 +217,30 @@ def _coming(asked: Asked) -> Iterator[Sentence]:
     fields = as_it_was(routine, asked.changes, asked.now).fields
     slot = None if fields is None else slot_in(routine, fields, asked.at, asked.until)
     if routine.status != RoutineStatus.ACTIVE and not _ends_before(asked):
-        status = routine.status.lower()
-        code = {"paused": Because.PAUSED, "parked": Because.PARKED}.get(status, Because.ARCHIVED)
-        text = f"It is to come, and nothing will fire: the routine is {status}{quoted(routine.pause_reason)}."
-        yield Sentence(code=code, text=text, at=asked.at)
+        status = RoutineStatus(routine.status)
+        text = stop(with_words(WILL_NOT_FIRE[status], routine.pause_reason))
+        yield Sentence(code=Because(status.lower()), text=text, at=asked.at)
     elif state is not None and state.next_slot is not None and asked.at <= state.next_slot < asked.until:
-        text = (
-            f"It is to come: {at(state.next_slot)} is the next slot, planned by {state.slot_source or 'its schedule'}."
-        )
-        yield Sentence(code=Because.COMING, text=text, at=state.next_slot)
+        yield Sentence(code=Because.COMING, text=_next(at(state.next_slot), state.slot_source), at=state.next_slot)
     elif slot is not None:
-        text = f"It is to come: {at(slot)} is a slot of its schedule. Hints, failures and edits may still move it."
+        text = said(
+            "It is to come: {slot} is a slot of its schedule. Hints, failures and edits may still move it.",
+            slot=at(slot),
+        )
         yield Sentence(code=Because.COMING, text=text, at=slot)
     elif fields is not None:
         yield from _no_slot(asked, as_it_was(routine, asked.changes, asked.now), fields)
 
 
+def _next(slot: Moment, source: str) -> Said:
+    if source:
+        return said("It is to come: {slot} is the next slot, planned by {source}.", slot=slot, source=source)
+    return said("It is to come: {slot} is the next slot, planned by its schedule.", slot=slot)
+
+
 def _ends_before(asked: Asked) -> bool:
     until = asked.routine.paused_until
     return asked.routine.status == RoutineStatus.PAUSED and until is not None and until <= asked.at
-
-
-def _nearest(asked: Asked, near: Sequence[RoutineRun]) -> Iterator[Sentence]:
-    slots = [run for run in near if run.attempt == 1 and run.idempotency_key.startswith("s:")]
-    earlier = max((run for run in slots if _last(run) < asked.at), key=_last, default=None)
-    later = min((run for run in slots if run.scheduled_for >= asked.until), key=_first, default=None)
-    said = [
-        f"the last slot before was {asked.words.at(_last(earlier))} ({earlier.status})" if earlier else "",
-        f"the first one after was {asked.words.at(later.scheduled_for)} ({later.status})" if later else "",
-    ]
-    text = "; ".join(part for part in said if part)
-    if text:
-        runs = tuple(run.pk for run in (earlier, later) if run is not None)
-        yield Sentence(code=Because.NEAREST, text=f"{text[0].upper()}{text[1:]}.", runs=runs)
-
-
-def _first(run: RoutineRun) -> datetime:
-    return run.scheduled_for
-
-
-def _last(run: RoutineRun) -> datetime:
-    return run.scheduled_until or run.scheduled_for
 
 
 def _moment(value: Any) -> datetime | None:

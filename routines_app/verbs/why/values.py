@@ -7,6 +7,9 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from routines_app.core.said import Said
+from routines_app.models import RoutineRun
+
 
 class Because(StrEnum):
     """What a sentence is about."""
@@ -52,7 +55,8 @@ class Sentence:
     """One thing that there is to say."""
 
     code: Because
-    text: str
+    text: Said
+    """English, which pages can translate."""
     at: datetime | None = None
     until: datetime | None = None
     runs: tuple[UUID, ...] = ()
@@ -61,6 +65,12 @@ class Sentence:
 
     def __str__(self) -> str:
         return self.text
+
+
+def about_run(code: Because, run: RoutineRun, text: Said, *more: RoutineRun | None) -> Sentence:
+    """From the run's start to its end; of other runs, too, where there are some."""
+    runs = (run.pk, *(other.pk for other in more if other is not None))
+    return Sentence(code=code, text=text, at=run.started_at, until=run.completed_at, runs=runs)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

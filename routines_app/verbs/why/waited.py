@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 from routines_app.coordination.broker import broker
-from routines_app.core.waits import OTHERS, Wait
+from routines_app.core.said import Said, filled, said, said_of, together
+from routines_app.core.waits import Wait
 from routines_app.core.words import Reason, RunStatus, RunTrigger
 from routines_app.models import Role, RoutineRun
 from routines_app.verbs.reading import run_created_at
@@ -17,36 +19,23 @@ from routines_app.verbs.why.changed import changed
 from routines_app.verbs.why.reading import others_running
 from routines_app.verbs.why.then import as_it_was
 from routines_app.verbs.why.values import Because, Sentence
-from routines_app.verbs.why.wording import length, quoted
+from routines_app.verbs.why.waits_said import WAITED, WAITED_PLAINLY, WAITS, WAITS_PLAINLY
+from routines_app.verbs.why.wording import length, stop, with_words
 
 SLOTS = frozenset({RunTrigger.SCHEDULE, RunTrigger.CATCH_UP, RunTrigger.HINT})
 
-BEATS_WERE_THERE = (
+BEATS_WERE_THERE = said(
     "As far as is known beats were there: whether they were busy, held up by the database or by a lock, is not known"
     " from the ledger; their logs say it."
 )
-BROKER_OR_BEATS = (
+BROKER_OR_BEATS = said(
     "As far as is known beats were there: whether they could not reach the broker, or it refused the message, is not"
     " known from the ledger; their logs say it."
 )
-WORKERS_WERE_THERE = (
+WORKERS_WERE_THERE = said(
     "As far as is known workers for it were there: whether they were busy, or the message was lost and sent again, is"
     " not known from the ledger."
 )
-
-FOR = {
-    Reason.CEILING: "for room in pool {pool}",
-    Reason.OVERLAP: "behind another run of its routine",
-    Reason.REPLACING: "for the run that it replaces to stop",
-    Reason.OVERDUE: "for a run whose body could not be stopped",
-    Reason.LEASE_HELD: "because a worker found the routine's lease held by another run",
-    Reason.KEY_TAKEN: "because a worker found another run of its routine running",
-    Reason.ROUTINE_HELD: "because somebody held the routine's row in the database",
-    Reason.REDIS_AWAY: "because workers could not reach Redis, where its lease is",
-    Reason.PUBLISH_FAILED: "because it could not be sent",
-    Reason.PAUSED: "because its routine was paused",
-    Reason.PARKED: "because its routine was parked",
-}
 
 
 def what_held_up(asked: Asked, run: RoutineRun) -> Iterator[Sentence]:
@@ -68,7 +57,9 @@ def _claimed_late(asked: Asked, run: RoutineRun) -> Iterator[Sentence]:
     late = written - run.scheduled_for
     if late < NOTICEABLE:
         return
-    text = f"A beat came to this slot {length(late)} after its time, at {asked.words.at(written)}."
+    text = said(
+        "A beat came to this slot {length} after its time, at {at}.", length=length(late), at=asked.words.at(written)
+    )
     yield Sentence(code=Because.LATE, text=text, at=run.scheduled_for, until=written, runs=(run.pk,))
     held = as_it_was(asked.routine, asked.changes, run.scheduled_for).held
     if held is not None:  # and has gone on since, with the slots of that time
@@ -89,26 +80,24 @@ def _with_ends(run: RoutineRun, now: datetime) -> list[tuple[Wait, datetime]]:
 
 def _waited(asked: Asked, run: RoutineRun, wait: Wait, until: datetime) -> Sentence:
     others = others_running(run, wait.since, until)[:1] if wait.reason in BEHIND else []
-    who = f" (run {others[0].pk})" if others else ""
     still = run.status == RunStatus.PENDING and until >= asked.now
-    verb = "It has waited" if still else "It waited"
-    span = f"since {asked.words.at(wait.since)}" if still else asked.words.span(wait.since, until)
-    said = quoted(run.error) if wait.reason == Reason.PUBLISH_FAILED and still else ""
+    values = {
+        "since": asked.words.at(wait.since),
+        "until": asked.words.at(until),
+        "length": length(until - wait.since),
+        "pool": "?" if run.pool is None else run.pool.name,
+        "reason": wait.reason,
+        "other": together("", [" (", said("run {run}", run=others[0].pk), ")"]) if others else "",
+    }
+    known = WAITS.get(wait.reason, WAITS_PLAINLY) if still else WAITED.get(wait.reason, WAITED_PLAINLY)
+    told = run.error if wait.reason == Reason.PUBLISH_FAILED and still else ""
     return Sentence(
         code=Because.WAITED,
-        text=f"{verb} {_for(run, wait)}{who} {span}{said}.",
+        text=stop(with_words(filled(known, **values), told)),
         at=wait.since,
         until=None if still else until,
         runs=(run.pk, *(other.pk for other in others)),
     )
-
-
-def _for(run: RoutineRun, wait: Wait) -> str:
-    if wait.reason == OTHERS:
-        return "for several things, one after another,"
-    pool = "?" if run.pool is None else run.pool.name
-    words = FOR.get(Reason(wait.reason)) if wait.reason in set(Reason) else None
-    return (words or "({reason})").format(pool=pool, reason=wait.reason)
 
 
 def _sent_late(asked: Asked, run: RoutineRun, waited_until: datetime | None) -> Iterator[Sentence]:
@@ -119,7 +108,12 @@ def _sent_late(asked: Asked, run: RoutineRun, waited_until: datetime | None) -> 
         return  # it waits, or ended waiting: that is said
     if sent - ready < NOTICEABLE:
         return
-    text = f"Nothing held it any more, and yet it was not in the broker {asked.words.span(ready, sent)}."
+    text = said(
+        "Nothing held it any more, and yet it was not in the broker from {since} to {until} ({length}).",
+        since=asked.words.at(ready),
+        until=asked.words.at(sent),
+        length=length(sent - ready),
+    )
     yield Sentence(code=Because.LATE, text=text, at=ready, until=sent, runs=(run.pk,))
     yield asked.absence(Role.BEAT, ready + NOTICEABLE) or Sentence(code=Because.NOT_KNOWN, text=BROKER_OR_BEATS)
 
@@ -133,16 +127,51 @@ def _in_the_broker(asked: Asked, run: RoutineRun) -> Iterator[Sentence]:
     queue = broker().queue_of(
         run.task, run.queue, None, json.dumps(asked.routine.options) if asked.routine.options else ""
     )
-    where = f"queue {queue!r}" if queue else "the broker"
     waits = run.status == RunStatus.PENDING
-    span = f"since {asked.words.at(run.dispatched_at)}" if waits else asked.words.span(run.dispatched_at, taken)
-    often = f", sent {run.publish_count} times" if run.publish_count > 1 else ""
+    values = {
+        "queue": queue,
+        "since": asked.words.at(run.dispatched_at),
+        "until": asked.words.at(taken),
+        "length": length(taken - run.dispatched_at),
+    }
     yield Sentence(
         code=Because.IN_THE_BROKER,
-        text=f"It {'has been' if waits else 'was'} in {where} for a worker {span}{often}.",
+        text=(_is_there if waits else _was_there)(max(1, run.publish_count), values),
         at=run.dispatched_at,
         until=None if waits else taken,
         runs=(run.pk,),
     )
     absent = asked.absence(Role.WORKER, run.dispatched_at, queue)
     yield absent or Sentence(code=Because.NOT_KNOWN, text=WORKERS_WERE_THERE)
+
+
+def _is_there(times_sent: int, values: dict[str, Any]) -> Said:
+    if values["queue"]:
+        return said_of(
+            times_sent,
+            "It has been in queue {queue!r} for a worker since {since}.",
+            "It has been in queue {queue!r} for a worker since {since}, sent {count} times.",
+            **values,
+        )
+    return said_of(
+        times_sent,
+        "It has been in the broker for a worker since {since}.",
+        "It has been in the broker for a worker since {since}, sent {count} times.",
+        **values,
+    )
+
+
+def _was_there(times_sent: int, values: dict[str, Any]) -> Said:
+    if values["queue"]:
+        return said_of(
+            times_sent,
+            "It was in queue {queue!r} for a worker from {since} to {until} ({length}).",
+            "It was in queue {queue!r} for a worker from {since} to {until} ({length}), sent {count} times.",
+            **values,
+        )
+    return said_of(
+        times_sent,
+        "It was in the broker for a worker from {since} to {until} ({length}).",
+        "It was in the broker for a worker from {since} to {until} ({length}), sent {count} times.",
+        **values,
+    )

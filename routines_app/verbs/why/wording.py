@@ -1,4 +1,4 @@
-"""How the sentences tell times, lengths of time and who did something."""
+"""How the sentences tell times, lengths of time and what somebody said."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from routines_app.core.durations import format_duration
 from routines_app.core.errors import RoutineError
+from routines_app.core.said import Moment, Said, said, together
 from routines_app.core.zones import zone_of
 from routines_app.masks import masked_line
 
@@ -19,14 +20,9 @@ class Wording:
     def __init__(self, timezone: str) -> None:
         self.zone: tzinfo = _zone(timezone)
 
-    def at(self, moment: datetime) -> str:
-        """`2026-11-17 03:00:00 CET`."""
-        local = moment.astimezone(self.zone)
-        return f"{local:%Y-%m-%d %H:%M:%S} {local.tzname() or ''}".rstrip()
-
-    def span(self, since: datetime, until: datetime) -> str:
-        """`from … to … (12m)`."""
-        return f"from {self.at(since)} to {self.at(until)} ({length(until - since)})"
+    def at(self, moment: datetime) -> Moment:
+        """`2026-11-17 03:00:00 CET`, and as its reader writes it on a page."""
+        return Moment(moment, self.zone)
 
 
 def length(time: timedelta) -> str:
@@ -35,16 +31,21 @@ def length(time: timedelta) -> str:
     return format_duration(ms - ms % SECOND_MS if ms >= SECOND_MS else ms)
 
 
-def quoted(text: str) -> str:
-    """What somebody has said, as the end of a sentence: masked, one line, not long; nothing where nothing was said."""
-    said = masked_line(" ".join(text.split())).rstrip(".")
-    if not said:
-        return ""
-    return f": {said if len(said) <= LONGEST_WORDS else said[: LONGEST_WORDS - 1] + '…'}"
+def words_of(text: str) -> str:
+    """What somebody has said, to be told: masked, one line, not long, without its full stop."""
+    words = masked_line(" ".join(text.split())).rstrip(".")
+    return words if len(words) <= LONGEST_WORDS else words[: LONGEST_WORDS - 1] + "…"
 
 
-def by(actor: str) -> str:
-    return f" by {actor}" if actor else ""
+def with_words(what: Said, text: str) -> Said:
+    """A clause, and what somebody has said about it where that is something."""
+    words = words_of(text)
+    return said("{what}: {words}", what=what, words=words) if words else what
+
+
+def stop(clause: Said) -> Said:
+    """A clause as a sentence."""
+    return together("", [clause, "."])
 
 
 def _zone(timezone: str) -> tzinfo:

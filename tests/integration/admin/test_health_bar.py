@@ -51,6 +51,16 @@ def test_a_notice_leads_to_what_it_is_about(operator: Client) -> None:
     assert f'<a href="{list_url()}?status__exact=PARKED">1 routine is parked.</a>' in page
 
 
+def test_a_notice_is_told_in_the_language_of_whoever_looks(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that the cache has kept: it keeps facts, and each viewer gets their own words."""
+    make_routine("bad", status="PARKED")
+    assert "1 routine is parked." in text_of(operator, reverse("admin:routines_health"))
+    monkeypatch.setattr(ask, "fleet_notices", None)  # whoever asks it again, fails
+    german = {"{count} routine is parked.": "{count} Routine ist stillgelegt."}
+    monkeypatch.setattr("routines_app.admin.translating.ngettext", lambda one, many, _: german.get(one, many))
+    assert "1 Routine ist stillgelegt." in text_of(operator, reverse("admin:routines_health"))
+
+
 def test_a_page_is_there_whatever_is_wrong_with_the_bar(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it asks may fail in any way; and a project may have taken our pages away."""
 

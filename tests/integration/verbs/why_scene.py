@@ -20,6 +20,7 @@ from routines_app.protocol.upkeep import lifetimes
 from routines_app.protocol.upkeep.nodes import NodeReport, forget_node, report_node
 from routines_app.service import Because
 from tests.integration.conftest import NOTE
+from tests.sayings import unsayable
 
 BEAT = NodeReport(role=Role.BEAT, pid=1)
 WORKER = NodeReport(role=Role.WORKER, queues=["celery"], pid=2)
@@ -28,6 +29,7 @@ WORKER = NodeReport(role=Role.WORKER, queues=["celery"], pid=2)
 def why(night: Night, routine: Routine, at: str = "03:00") -> service.Why:
     answer = service.why(routine, night.at(at))
     assert str(answer) == " ".join(sentence.text for sentence in answer.sentences)
+    assert [words for sentence in answer.sentences for words in unsayable(sentence.text)] == []
     return answer
 
 

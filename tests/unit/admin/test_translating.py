@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.utils import translation
 
+from routines_app.admin.phrases import clock_time
 from routines_app.admin.translating import grouped, translated
 from routines_app.core.errors import InvalidValue
-from routines_app.core.said import said, said_of, together
+from routines_app.core.said import Moment, figure, said, said_of, together
 
 
 @pytest.fixture
 def german(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """German as a catalog of four messages."""
+    """German as a catalog of a few messages."""
     known = {
         "give at most {most:,}": "höchstens {most:,} angeben",
         "{who} has {what}": "{who} hat {what}",
         "nothing": "nichts",
+        "It began at {at} on {worker} and failed: {why}.": "Auf {worker} begann er am {at} und scheiterte: {why}.",
+        "{number:,} or more": "mindestens {number:,}",
         "{field}: {value} is not accepted: {expected}": "{field}: {value} geht nicht: {expected}",
     }
     monkeypatch.setattr("routines_app.admin.translating.gettext", lambda text: known.get(text, text))
@@ -37,6 +42,21 @@ def test_a_sentence_is_said_with_its_values() -> None:
     assert translated(said_of(2, "{count} run", "{count} runs")) == "2 Läufe"
     assert translated(together(", ", [said("nothing"), "x"])) == "nichts, x"
     assert grouped(12345) == "12.345"
+
+
+@pytest.mark.usefixtures("german")
+def test_times_and_numbers_arrive_as_the_viewer_writes_them() -> None:
+    """Wherever the language puts them."""
+    at, paris = datetime(2026, 7, 1, 3, tzinfo=UTC), ZoneInfo("Europe/Paris")
+    began = said(
+        "It began at {at} on {worker} and failed: {why}.", at=Moment(at, paris), worker="w@1", why=said("nothing")
+    )
+    assert translated(began) == f"Auf w@1 begann er am {clock_time(at, paris)} und scheiterte: nichts."
+    assert "2026-07-01" not in translated(began)
+    assert translated(said("{number:,} or more", number=1000)) == "mindestens 1.000"
+    assert translated(figure(12345)) == "12.345"
+    assert translated(said("{one:g} {much:,.1f}", one=0.5, much=1234.56)) == "0,5 1.234,6"
+    assert translated(said("{is_so}", is_so=True)) == "True"
 
 
 @pytest.mark.usefixtures("german")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from routines_app.core.said import Said, said, said_of, together
+from routines_app.core.said import Moment, Said, figure, filled, said, said_of, together
 
 
 def test_what_is_said_is_plain_english_to_everybody() -> None:
@@ -40,6 +42,33 @@ def test_parts_together_stay_apart() -> None:
     assert both == "one, {two}"
     assert [type(part) for part in both.values.values()] == [Said, str]
     assert together(", ", []) == ""
+
+
+def test_a_sentence_of_a_table_is_filled_when_it_is_said() -> None:
+    """The table's own stays open for the next one."""
+    table = {"pool": said("for room in {pool}")}
+    text = filled(table["pool"], pool="mail")
+    assert (text, text.template, dict(text.values)) == ("for room in mail", "for room in {pool}", {"pool": "mail"})
+    assert table["pool"] == "for room in {pool}"
+
+
+def test_a_number_without_a_unit_is_grouped() -> None:
+    assert said("{count} or more", count=figure(12345)) == "12,345 or more"
+
+
+@pytest.mark.parametrize(
+    ("zone", "text"),
+    [
+        (UTC, "2026-07-01 03:00:00 UTC"),
+        (ZoneInfo("Europe/Paris"), "2026-07-01 05:00:00 CEST"),
+        (timezone(timedelta(hours=2), ""), "2026-07-01 05:00:00"),
+    ],
+)
+def test_a_moment_is_told_by_the_clock_of_its_zone(zone: ZoneInfo, text: str) -> None:
+    """A zone need not have a name."""
+    at = Moment(datetime(2026, 7, 1, 3, tzinfo=UTC), zone)
+    assert said("it began at {at}", at=at) == f"it began at {text}"
+    assert pickle.loads(pickle.dumps(at)) == at
 
 
 @pytest.mark.parametrize("take", [copy.deepcopy, lambda text: pickle.loads(pickle.dumps(text))])

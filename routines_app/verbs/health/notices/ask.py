@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import Error
 
+from routines_app.core.said import Said
 from routines_app.masks import masked_line
 from routines_app.models import Role
 from routines_app.protocol.ledger import clock
@@ -27,7 +28,7 @@ WORST_FIRST = (NoticeLevel.ALARM, NoticeLevel.WARNING, NoticeLevel.CALM)
 
 Topic = Callable[[], Iterable[Notice]]
 
-_shared = SharedAnswer("notices-1")
+_shared = SharedAnswer("notices-2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,15 @@ def _found(nodes: Sequence[Seen], now: datetime) -> Iterator[Notice]:
 
 
 def _unasked(error: Exception) -> Notice:
+    return Notice(kind=NoticeKind.UNASKED, level=NoticeLevel.WARNING, about=_problem(error))
+
+
+def _problem(error: Exception) -> str:
+    """Our own words can be translated; those of others are one line, masked."""
+    if error.args and isinstance(error.args[0], Said):
+        return error.args[0]
     first_line = (str(error).strip() or type(error).__name__).partition("\n")[0].rstrip(".")
-    return Notice(kind=NoticeKind.UNASKED, level=NoticeLevel.WARNING, about=masked_line(first_line))
+    return masked_line(first_line)
 
 
 def _well(nodes: Sequence[Seen]) -> Notice:

@@ -100,7 +100,8 @@ def _unconsumed(names: list[str], waiting: Waiting) -> Notice:
         level=NoticeLevel.ALARM,
         count=min(len(sent), MOST_COUNTED),
         of=len(names),
-        about=some_of(names),
+        about=first_of(names),
+        more=left_out(names),
         since=min(sent),
     )
 
@@ -142,8 +143,15 @@ def silent(nodes: Sequence[Seen], now: datetime) -> Iterator[Notice]:
         found = [node for node in nodes if presence(node.seen_at, now) is wanted and node.role in manned]
         if found:
             since = min(node.seen_at for node in found)
-            names = some_of([node.name for node in found])
-            yield Notice(kind=kind, level=NoticeLevel.WARNING, count=len(found), about=names, since=since)
+            names = [node.name for node in found]
+            yield Notice(
+                kind=kind,
+                level=NoticeLevel.WARNING,
+                count=len(found),
+                about=first_of(names),
+                more=left_out(names),
+                since=since,
+            )
 
 
 def problems(nodes: Sequence[Seen], now: datetime) -> Iterator[Notice]:
@@ -165,17 +173,27 @@ def clocks(nodes: Sequence[Seen], now: datetime) -> Iterator[Notice]:
     ahead = {node.name: seconds for node in here if (seconds := node.clock_ahead_seconds) is not None}
     off = sorted(((name, each) for name, each in ahead.items() if abs(each) > FAR_OFF_SECONDS), key=_most)
     if off:
-        told = [f"{name} is {abs(each):,.1f} s {'ahead' if each > 0 else 'behind'}" for name, each in off]
-        yield Notice(kind=NoticeKind.CLOCK, level=NoticeLevel.WARNING, count=len(off), about=some_of(told))
+        names = [name for name, _ in off]
+        yield Notice(
+            kind=NoticeKind.CLOCK,
+            level=NoticeLevel.WARNING,
+            count=len(off),
+            about=first_of(names),
+            more=left_out(names),
+            clocks=tuple(off[:NAMED]),
+        )
 
 
 def _most(item: tuple[str, float]) -> float:
     return -abs(item[1])
 
 
-def some_of(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:NAMED])
-    return f"{shown} and {len(names) - NAMED} more" if len(names) > NAMED else shown
+def first_of(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED])
+
+
+def left_out(names: Sequence[str]) -> int:
+    return max(0, len(names) - NAMED)
 
 
 def _runs() -> QuerySet[RoutineRun]:

@@ -8,7 +8,7 @@ from django.db import connections
 
 from routines_app.models import MovedEntry
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.verbs.health.notices.nodes import some_of
+from routines_app.verbs.health.notices.nodes import first_of, left_out
 from routines_app.verbs.health.notices.notice import MOST_COUNTED, Notice, NoticeKind, NoticeLevel
 from routines_app.verbs.moving.beat_schedule import CLEANUP
 from routines_app.verbs.moving.fired_twice import firing
@@ -25,8 +25,13 @@ def other_scheduler() -> Iterator[Notice]:
         return
     twice = sorted(set(firing(enabled)))
     if twice:
-        count, names = min(len(twice), MOST_COUNTED), some_of(twice)
-        yield Notice(kind=NoticeKind.FIRED_TWICE, level=NoticeLevel.ALARM, count=count, about=names)
+        yield Notice(
+            kind=NoticeKind.FIRED_TWICE,
+            level=NoticeLevel.ALARM,
+            count=min(len(twice), MOST_COUNTED),
+            about=first_of(twice),
+            more=left_out(twice),
+        )
     left = enabled.keys() - set(twice) - _in_shadow(list(enabled))
     if left:
         yield Notice(kind=NoticeKind.OTHER_SCHEDULER, level=NoticeLevel.WARNING, count=len(left))
