@@ -96,7 +96,7 @@ def catalog_of(language: str, messages: Catalog) -> Catalog:
     """The language's catalog with these messages: translations that are known, and none for what is new."""
     with _po(language).open("rb") as file:
         catalog = read_po(file, locale=language)
-    catalog.update(messages, no_fuzzy_matching=True)
+    catalog.update(messages, no_fuzzy_matching=True, update_creation_date=False)
     catalog.obsolete.clear()
     return catalog
 
