@@ -109,9 +109,9 @@ def seconds_in_words(seconds: float) -> str:
     return " ".join(service.format_duration(int(seconds) * 1000).split()[:2])
 
 
-def in_figures(number: str) -> str:
-    """A number as the language writes it: `1.4` as `1,4`, `12345` as it is, unless the project groups all numbers."""
-    return number_format(number, use_l10n=True)
+def in_figures(number: str, *, grouped: bool = False) -> str:
+    """A number that Python has written, as the language writes it: `1.4` as `1,4`, and 12,345 as `12.345`."""
+    return number_format(number, use_l10n=True, force_grouping=grouped)
 
 
 def ago_or_in(at: datetime, now: datetime) -> str:
