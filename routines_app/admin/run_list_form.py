@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from routines_app.admin.run_question import RANGES, Question
 from routines_app.core.words import Reason, RunStatus, RunTrigger
 from routines_app.models import Pool
 from routines_app.models.choices import choices_of
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
 
 POOLS_OFFERED = 50
 FIRST = ("q", "slot", "range", "from", "until")
@@ -68,5 +70,5 @@ class RunListForm(forms.Form):
         return [self[name] for name in self.field_order if name not in FIRST]
 
 
-def _choice(label: Promise, anything: Promise, choices: Sequence[tuple[str, Any]]) -> forms.ChoiceField:
+def _choice(label: _StrPromise, anything: _StrPromise, choices: Sequence[tuple[str, Any]]) -> forms.ChoiceField:
     return forms.ChoiceField(label=label, required=False, choices=[("", anything), *choices])

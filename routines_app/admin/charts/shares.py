@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from routines_app.admin.charts.svg import chart, element
 from routines_app.admin.translating import grouped
@@ -32,7 +33,7 @@ def shares(parts: Sequence[Share]) -> SafeString:
 
 
 def _said(part: Share) -> str:
-    return _("{count} {label}").format(count=grouped(part.count), label=part.label)
+    return pgettext("how many of what", "{count} {label}").format(count=grouped(part.count), label=part.label)
 
 
 def _drawn(parts: Sequence[Share]) -> list[SafeString]:
