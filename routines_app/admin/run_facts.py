@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 
 from routines_app import service
 from routines_app.admin.charts import Point, TimelineSpan
-from routines_app.admin.code_words import status_label
+from routines_app.admin.code_words import code_in_words, status_label
 from routines_app.admin.phrases import seconds_in_words, short_time
 from routines_app.admin.translating import grouped
 from routines_app.core.words import Reason, RunStatus, RunTrigger
@@ -62,7 +62,7 @@ def label_of(run: RoutineRun, now: datetime) -> str:
     length = length_of(run, now)
     slots = ngettext("{count} slot", "{count} slots", run.occurrences).format(count=grouped(run.occurrences))
     parts = [
-        status_label(run.status) + (f" ({run.reason})" if run.reason else ""),
+        status_label(run.status) + (f" ({code_in_words(run.reason)})" if run.reason else ""),
         _("slot {time}").format(time=short_time(run.scheduled_for, now, timezone.get_current_timezone())),
         _("attempt {number}").format(number=run.attempt) if run.attempt > 1 else "",
         slots if run.occurrences > 1 else "",
