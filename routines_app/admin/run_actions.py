@@ -11,7 +11,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy
 
-from routines_app.admin.run_many import PAGES, ask_about_chosen, read_ids
+from routines_app.admin.run_many import ask_about_chosen, read_ids
+from routines_app.admin.run_many_words import PAGES
 from routines_app.models import RoutineRun
 
 if TYPE_CHECKING:

@@ -19,13 +19,12 @@ from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from routines_app import service
 from routines_app.admin.log_entries import actor_of, note_of_all
 from routines_app.admin.permissions import may
+from routines_app.admin.run_many_words import PAGES, PASSED_OVER, ManyPage
 from routines_app.admin.run_question import Question
 from routines_app.admin.verb_acts import SECONDS
 from routines_app.admin.verb_forms import VerbForm
@@ -37,75 +36,6 @@ if TYPE_CHECKING:
 AT_ONCE = 25  # runs between two looks at the clock
 CHOSEN_AT_MOST = 1_000
 DONE = "done"
-WORDS = {
-    service.PassedOver.NOT_FAILED: ngettext_lazy(
-        "did not fail, or not any more", "did not fail, or not any more", "count"
-    ),
-    service.PassedOver.GOES_ON: ngettext_lazy("have a later attempt", "have a later attempt", "count"),
-    service.PassedOver.DONE_AGAIN: ngettext_lazy(
-        "were asked for again already", "were asked for again already", "count"
-    ),
-    service.PassedOver.ACTIVE: ngettext_lazy(
-        "belong to a routine that runs one at a time, and another run of it is active",
-        "belong to a routine that runs one at a time, and another run of it is active",
-        "count",
-    ),
-    service.PassedOver.ENDED: ngettext_lazy("had ended already", "had ended already", "count"),
-    service.PassedOver.GONE: ngettext_lazy("are not there any more", "are not there any more", "count"),
-    service.PassedOver.HELD: ngettext_lazy(
-        "were held by somebody else: try these again in a moment",
-        "were held by somebody else: try these again in a moment",
-        "count",
-    ),
-    service.PassedOver.ARCHIVED: ngettext_lazy(
-        "belong to an archived routine", "belong to an archived routine", "count"
-    ),
-    service.PassedOver.SHADOW: ngettext_lazy(
-        "belong to a routine in shadow: an old scheduler still fires it",
-        "belong to a routine in shadow: an old scheduler still fires it",
-        "count",
-    ),
-    service.PassedOver.REFUSED: ngettext_lazy(
-        "were refused: the Retry of their own page says why",
-        "were refused: the Retry of their own page says why",
-        "count",
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManyPage:
-    """One of the two verbs, as its page says it."""
-
-    verb: service.ManyVerb
-    title: Promise
-    permission: str
-    explains: Promise
-    past: str
-    """For the history, which is in English."""
-    danger: bool = False
-
-
-PAGES = {
-    "retry": ManyPage(
-        verb=service.ManyVerb.RETRY,
-        title=gettext_lazy("Retry many runs"),
-        permission="run_routine",
-        explains=gettext_lazy(
-            "Asks again, by hand and at once, for each failure that no later attempt follows, with the same"
-            " arguments. What was asked for again already is passed over."
-        ),
-        past="Asked again for",
-    ),
-    "cancel": ManyPage(
-        verb=service.ManyVerb.CANCEL,
-        title=gettext_lazy("Cancel many runs"),
-        permission="cancel_routinerun",
-        explains=gettext_lazy("Cancels what waits, and asks what is running to stop. Their retries go with them."),
-        past="Cancelled or asked to stop",
-        danger=True,
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +80,7 @@ class Batch:
 
     @property
     def passed_over(self) -> list[tuple[int, str]]:
-        counts = ((self.tally[why], words) for why, words in WORDS.items())
+        counts = ((self.tally[why], words) for why, words in PASSED_OVER.items())
         return [(count, words.format(count=count)) for count, words in counts if count]
 
     @classmethod
@@ -195,7 +125,7 @@ def _number(text: str) -> int:
 
 
 def _tally(text: str) -> Counter[str]:
-    known = {DONE, *WORDS}
+    known = {DONE, *PASSED_OVER}
     pairs = (part.partition(":") for part in text.split(",") if part)
     return Counter({name: _number(number) for name, _colon, number in pairs if name in known})
 
