@@ -20,7 +20,9 @@ from django.views.decorators.csrf import csrf_protect
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from routines_app import service
+from routines_app.admin.translating import translated
 from routines_app.core.errors import InvalidValue, NotAllowed, NotFound, RoutineError
+from routines_app.core.said import said
 from routines_app.masks import masked
 from routines_app.models import Role, Routine, RoutineRun
 
@@ -41,7 +43,7 @@ def told_as_json(view: View) -> View:
                 return view(request, routine)
         except RoutineError as refused:
             status = next((code for kind, code in STATUS_CODES.items() if isinstance(refused, kind)), 400)
-            return JsonResponse({"error": str(refused), "field": refused.field}, status=status)
+            return JsonResponse({"error": translated(refused), "field": refused.field}, status=status)
 
     return answered
 
@@ -50,7 +52,9 @@ def _refuse_large(request: HttpRequest) -> None:
     """No form of ours comes near; reading on would only cost time."""
     given = [value for form in (request.GET, request.POST) for _, values in form.lists() for value in values]
     if (size := sum(map(len, given))) > service.LONGEST_QUESTION:
-        raise InvalidValue("request", f"{size:,} characters", f"give at most {service.LONGEST_QUESTION:,} in all")
+        raise InvalidValue(
+            "request", f"{size:,} characters", said("give at most {most:,} in all", most=service.LONGEST_QUESTION)
+        )
 
 
 def verb(permission: str) -> Callable[[View], View]:
@@ -105,7 +109,9 @@ def runs(request: HttpRequest, routine: int) -> HttpResponse:
     """The newest runs; `limit` says how many, at most 100."""
     given = request.GET.get("limit", "10")
     if not (service.is_id(given) and 1 <= int(given) <= MOST_RUNS):
-        raise InvalidValue("limit", given, f"give a whole number between 1 and {MOST_RUNS}")
+        raise InvalidValue(
+            "limit", given, said("give a whole number between {least} and {most}", least=1, most=MOST_RUNS)
+        )
     found = service.list_runs(routine, limit=int(given), large=False)
     return JsonResponse({"runs": [as_json(one) for one in found]})
 

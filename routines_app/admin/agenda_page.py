@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any
 from django.http import HttpRequest, QueryDict
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from routines_app import service
 from routines_app.admin.charts import COUNTS, Column, column_chart
 from routines_app.admin.charts.widths import in_each_width
 from routines_app.admin.phrases import interval_in_words
+from routines_app.admin.translating import grouped, translated
 from routines_app.core.errors import RoutineError
 from routines_app.models import Pool
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
 
-WINDOWS = {"1h": "next hour", "1d": "next day"}
+WINDOWS = {"1h": gettext_lazy("next hour"), "1d": gettext_lazy("next day")}
 SHOWN = 100  # fires in the list
 POOLS = 100  # that can be chosen; nobody looks through more
 CROWDED_SHOWN = 12  # steps that are named for each pool
@@ -36,7 +39,7 @@ def agenda_page(admin: RoutineAdmin, request: HttpRequest) -> TemplateResponse:
     pools = Pool.objects.using(service.ledger_alias()).order_by("name")
     context = {
         **admin.admin_site.each_context(request),
-        "title": "Agenda",
+        "title": _("Agenda"),
         "opts": admin.model._meta,
         "section": "agenda",
         "window": window,
@@ -60,13 +63,13 @@ def _planned(window: str, chosen: dict[str, str]) -> dict[str, Any]:
     try:
         agenda = service.agenda(horizon=window, limit=SHOWN, **given)
     except RoutineError as refused:
-        return {"problem": str(refused)}
+        return {"problem": translated(refused)}
     crowded = {begin for pool in agenda.pools for begin in pool.crowded}
     busiest = max(agenda.load, key=lambda load: load.fires)
     return {
         "agenda": agenda,
         "step": interval_in_words(agenda.step // timedelta(milliseconds=1)),
-        "total": f"{sum(load.fires for load in agenda.load):,.0f}",
+        "total": grouped(round(sum(load.fires for load in agenda.load))),
         "busiest": busiest,
         "busiest_at": clock_of(busiest.begin),
         "is_estimate": any(load.is_estimate for load in agenda.load),
@@ -81,23 +84,34 @@ def load_chart(agenda: service.Agenda, crowded: set[datetime]) -> Any:
     columns = []
     for place, load in enumerate(agenda.load):
         is_crowded = load.begin in crowded
-        about = "about " if load.is_estimate else ""
-        words = f"{clock_of(load.begin)}: {about}{load.fires:,.0f} fires" + (
-            ", a pool is too small" if is_crowded else ""
-        )
         kind = "failed" if is_crowded else "plain"
-        columns.append(Column(amount=load.fires, label=words, tick=_tick(agenda, place), kind=kind))
-    label = "Fires of the agenda, over time"
+        label = _fires_in_words(load, is_crowded=is_crowded)
+        columns.append(Column(amount=load.fires, label=label, tick=_tick(agenda, place), kind=kind))
+    label = _("Fires of the agenda, over time")
     return in_each_width(lambda width: column_chart(columns, label=label, unit=COUNTS, width=width))
+
+
+def _fires_in_words(load: service.Load, *, is_crowded: bool) -> str:
+    """`10:05: about 1,200 fires, a pool is too small`."""
+    count = round(load.fires)
+    number = _("about {number}").format(number=grouped(count)) if load.is_estimate else grouped(count)
+    if is_crowded:
+        said = ngettext(
+            "{time}: {number} fires, a pool is too small", "{time}: {number} fires, a pool is too small", count
+        )
+    else:
+        said = ngettext("{time}: {number} fires", "{time}: {number} fires", count)
+    return said.format(time=clock_of(load.begin), number=number)
 
 
 def _pool(pool: service.PoolForecast, agenda: service.Agenda) -> dict[str, Any]:
     columns = []
     for place, (load, peak) in enumerate(zip(agenda.load, pool.peaks, strict=True)):
         kind = "failed" if peak > pool.max_concurrent else "plain"
-        label = f"{clock_of(load.begin)}: {peak} of {pool.max_concurrent} places"
+        label = _("{time}: {taken} of {all} places")
+        label = label.format(time=clock_of(load.begin), taken=peak, all=pool.max_concurrent)
         columns.append(Column(amount=peak, label=label, tick=_tick(agenda, place), kind=kind))
-    label = f"Places of pool {pool.name} that are expected to be taken, over time"
+    label = _("Places of pool {name} that are expected to be taken, over time").format(name=pool.name)
     return {
         "forecast": pool,
         "most": max(pool.peaks, default=0),

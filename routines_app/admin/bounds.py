@@ -10,9 +10,11 @@ from django.contrib import admin, messages
 from django.contrib.messages.storage.base import BaseStorage
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
+from django.utils.translation import gettext as _
 
 from routines_app import service
 from routines_app.admin.page_zone import in_page_zone
+from routines_app.admin.translating import grouped
 
 View = Callable[..., HttpResponse]
 
@@ -50,9 +52,10 @@ def refusal_of(request: HttpRequest, longest_form: int | None = None) -> HttpRes
     """What to answer to a request that is too large; None when it is not."""
     most = longest_form or service.LONGEST_FORM + 2 * service.longest_json()
     if len(request.META.get("QUERY_STRING", "")) > service.LONGEST_ADDRESS:
-        return _said(f"The address is too long: give at most {service.LONGEST_ADDRESS:,} characters after the ?.", 414)
-    if sum(len(value) for _, values in request.POST.lists() for value in values) > most:
-        return _said(f"The form is too large: give at most {most:,} characters.", 413)
+        told = _("The address is too long: give at most {most} characters after the ?.")
+        return _said(told.format(most=grouped(service.LONGEST_ADDRESS)), 414)
+    if sum(len(value) for _name, values in request.POST.lists() for value in values) > most:
+        return _said(_("The form is too large: give at most {most} characters.").format(most=grouped(most)), 413)
     return None
 
 
@@ -66,6 +69,7 @@ class BoundedSearch(admin.ModelAdmin):  # type: ignore[type-arg]
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
         if len(search_term) <= service.LONGEST_SEARCH and len(search_term.split()) <= service.SEARCH_WORDS:
             return super().get_search_results(request, queryset, search_term)
-        bound = f"at most {service.LONGEST_SEARCH} characters and {service.SEARCH_WORDS} words"
-        self.message_user(request, f"Nothing was searched for: give {bound}.", messages.WARNING)
+        told = _("Nothing was searched for: give at most {characters} characters and {words} words.")
+        told = told.format(characters=service.LONGEST_SEARCH, words=service.SEARCH_WORDS)
+        self.message_user(request, told, messages.WARNING)
         return queryset.none(), False

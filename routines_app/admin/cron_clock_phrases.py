@@ -2,13 +2,19 @@
 
 `Every 15 minutes` is said of steps that go on across the hour, and `Every 6 hours` of those that go on across the day.
 `*/40` does not: it is told as the two minutes that it means.
+
+Each message is a clause that other languages also have in one piece, and commas stand between them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from routines_app.admin.listing import LONG_STEPS, joined, listed, one_run, step_of
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from routines_app.admin.listing import LONG_STEPS, joined, numbers_in_words, one_run, step_of
+from routines_app.admin.often import Unit, every
 from routines_app.service import CronFields
 
 SIXTY, HOURS = 60, 24
@@ -27,16 +33,20 @@ def _by_the_second(fields: CronFields) -> str:
     often = _every(fields.seconds, SIXTY, "second")
     if not often and (times := _times(fields)):
         return times
-    said = often or f"At {_named('second', fields.seconds)}"
+    always = len(fields.hours) == HOURS
     if len(fields.minutes) == SIXTY:
-        return said + _in_hours(fields.hours, "" if often else " of every minute")
-    return f"{said}, in {_named('minute', fields.minutes)}" + _in_hours(fields.hours, " of every hour")
+        return _clauses(often or _at_seconds(fields.seconds, of_every_minute=always), _in_hours(fields.hours))
+    said = often or _at_seconds(fields.seconds, of_every_minute=False)
+    return _clauses(said, _in_minutes(fields.minutes, of_every_hour=always), _in_hours(fields.hours))
 
 
 def _by_the_minute(fields: CronFields) -> str:
     if often := _every(fields.minutes, SIXTY, "minute"):
-        return often + _in_hours(fields.hours)
-    return _times(fields) or f"At {_named('minute', fields.minutes)}" + _in_hours(fields.hours, " of every hour")
+        return _clauses(often, _in_hours(fields.hours))
+    if times := _times(fields):
+        return times
+    always = len(fields.hours) == HOURS
+    return _clauses(_at_minutes(fields.minutes, of_every_hour=always), _in_hours(fields.hours))
 
 
 def _by_the_hour(fields: CronFields) -> str:
@@ -44,18 +54,23 @@ def _by_the_hour(fields: CronFields) -> str:
     if said := _every(hours, HOURS, "hour") or _times(fields):
         return said
     if one_run(hours, 0, HOURS - 1):
-        return f"Every hour{_in_hours(hours)}"
+        return _clauses(every("hour", 1), _in_hours(hours))
     if len(hours) >= LONG_STEPS and (step := step_of(hours)):
-        return f"Every {step} hours, from {hours[0]:02}:00 to {hours[-1]:02}:00"
-    return f"At minute 0{_in_hours(hours)}"
+        between = _("from {first} to {last}").format(first=f"{hours[0]:02}:00", last=f"{hours[-1]:02}:00")
+        return _clauses(every("hour", step), between)
+    return _clauses(_at_minutes(ON_THE_DOT, of_every_hour=False), _in_hours(hours))
 
 
-def _every(values: Sequence[int], size: int, unit: str) -> str:
+def _clauses(*said: str) -> str:
+    return ", ".join(clause for clause in said if clause)
+
+
+def _every(values: Sequence[int], size: int, unit: Unit) -> str:
     """`Every minute`, `Every 15 minutes`; nothing where the distance is another one at the end."""
     step = size // len(values)
     if tuple(values) != tuple(range(0, size, step)) or len(values) == 1:
         return ""
-    return f"Every {unit}" if step == 1 else f"Every {step} {unit}s"
+    return every(unit, step)
 
 
 def _times(fields: CronFields) -> str:
@@ -63,18 +78,41 @@ def _times(fields: CronFields) -> str:
     if len(fields.hours) * len(fields.minutes) * len(fields.seconds) > MOST_TIMES:
         return ""
     tail = len("HH:MM") if fields.seconds == ON_THE_DOT else None
-    every = (f"{h:02}:{m:02}:{s:02}" for h in fields.hours for m in fields.minutes for s in fields.seconds)
-    return f"At {joined([time[:tail] for time in every])}"
+    all_of_them = (f"{h:02}:{m:02}:{s:02}" for h in fields.hours for m in fields.minutes for s in fields.seconds)
+    return _("At {times}").format(times=joined([time[:tail] for time in all_of_them]))
 
 
-def _in_hours(hours: Sequence[int], in_all: str = "") -> str:
-    """`, between 22:00 and 04:59`, `, in hours 0, 7 and 14`, or what is said of all hours."""
+def _at_seconds(values: Sequence[int], *, of_every_minute: bool) -> str:
+    count = len(values)
+    if of_every_minute:
+        said = ngettext("At second {seconds} of every minute", "At seconds {seconds} of every minute", count)
+    else:
+        said = ngettext("At second {seconds}", "At seconds {seconds}", count)
+    return said.format(seconds=numbers_in_words(values))
+
+
+def _at_minutes(values: Sequence[int], *, of_every_hour: bool) -> str:
+    count = len(values)
+    if of_every_hour:
+        said = ngettext("At minute {minutes} of every hour", "At minutes {minutes} of every hour", count)
+    else:
+        said = ngettext("At minute {minutes}", "At minutes {minutes}", count)
+    return said.format(minutes=numbers_in_words(values))
+
+
+def _in_minutes(values: Sequence[int], *, of_every_hour: bool) -> str:
+    count = len(values)
+    if of_every_hour:
+        said = ngettext("in minute {minutes} of every hour", "in minutes {minutes} of every hour", count)
+    else:
+        said = ngettext("in minute {minutes}", "in minutes {minutes}", count)
+    return said.format(minutes=numbers_in_words(values))
+
+
+def _in_hours(hours: Sequence[int]) -> str:
+    """`between 22:00 and 04:59`, `in hours 0, 7 and 14`; nothing of all hours."""
     if len(hours) == HOURS:
-        return in_all
+        return ""
     if run := one_run(hours, 0, HOURS - 1):
-        return f", between {run[0]:02}:00 and {run[1]:02}:59"
-    return f", in {_named('hour', hours)}"
-
-
-def _named(unit: str, values: Sequence[int]) -> str:
-    return f"{unit}{'s' if len(values) > 1 else ''} {joined(listed(values))}"
+        return _("between {first} and {last}").format(first=f"{run[0]:02}:00", last=f"{run[1]:02}:59")
+    return ngettext("in hour {hours}", "in hours {hours}", len(hours)).format(hours=numbers_in_words(hours))

@@ -6,6 +6,9 @@ from collections import Counter
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from django.utils.translation import gettext as _
+
+from routines_app.admin.phrases import long_date
 from routines_app.service import CronFields, CronTrigger, clock_changes, parse_cron, slots_between
 
 AHEAD = timedelta(days=366)
@@ -33,27 +36,34 @@ def _felt(trigger: CronTrigger, zone: ZoneInfo, change: datetime) -> str:
 def _repeat(slots: tuple[datetime, ...], zone: ZoneInfo, change: datetime, shift: timedelta) -> str:
     walls = [_wall(slot, zone) for slot in slots]
     twice = [wall for wall, times in Counter(walls).items() if times > 1]
+    day, wall = _day(change, zone), _wall(change, zone)
     if len(twice) == 1:
-        return f"Fires twice on {_day(change, zone)}: {twice[0]:%H:%M} comes twice when the clock goes back."
+        said = _("Fires twice on {day}: {time} comes twice when the clock goes back.")
+        return said.format(day=day, time=f"{twice[0]:%H:%M}")
     if twice:
-        often = f"Fires {2 * len(twice)} times instead of {len(twice)} on {_day(change, zone)}"
-        again = f"{_wall(change, zone):%H:%M} to {_wall(change, zone) + shift:%H:%M}"
-        return f"{often}: {again} comes twice when the clock goes back."
+        said = _(
+            "Fires {many} times instead of {few} on {day}: {first} to {last} comes twice when the clock goes back."
+        )
+        first, last = f"{wall:%H:%M}", f"{wall + shift:%H:%M}"
+        return said.format(many=2 * len(twice), few=len(twice), day=day, first=first, last=last)
     once = next((wall for slot, wall in zip(slots, walls, strict=True) if _is_ambiguous(slot, zone)), None)
     if once:
-        return f"On {_day(change, zone)} {once:%H:%M} comes twice; it fires the first time only."
+        said = _("On {day} {time} comes twice; it fires the first time only.")
+        return said.format(day=day, time=f"{once:%H:%M}")
     return ""
 
 
 def _gap(trigger: CronTrigger, slots: tuple[datetime, ...], zone: ZoneInfo, change: datetime, shift: timedelta) -> str:
     cron, wall = parse_cron(trigger.expression), _wall(change, zone)
-    skips = f"On {_day(change, zone)} the clock skips {wall - shift:%H:%M} to {wall:%H:%M}"
+    gap = {"day": _day(change, zone), "first": f"{wall - shift:%H:%M}", "last": f"{wall:%H:%M}"}
     if cron.fields.elapsed:
         missed = cron.count_between(wall - shift, wall) and not _goes_on(cron.fields, shift)
-        return f"{skips}; what falls into it does not fire." if missed else ""
+        said = _("On {day} the clock skips {first} to {last}; what falls into it does not fire.")
+        return said.format(**gap) if missed else ""
     if change not in slots or (wall.hour in cron.fields.hours and wall.minute in cron.fields.minutes):
         return ""  # or it would fire at that time on any day
-    return f"{skips}; what falls into it fires at {wall:%H:%M}."
+    said = _("On {day} the clock skips {first} to {last}; what falls into it fires at {time}.")
+    return said.format(**gap, time=gap["last"])
 
 
 def _goes_on(fields: CronFields, shift: timedelta) -> bool:
@@ -72,8 +82,7 @@ def _wall(slot: datetime, zone: ZoneInfo) -> datetime:
 
 
 def _day(at: datetime, zone: ZoneInfo) -> str:
-    local = at.astimezone(zone)
-    return f"{local.day} {local:%B %Y}"
+    return long_date(at.astimezone(zone))
 
 
 def _offset(zone: ZoneInfo, at: datetime) -> timedelta:

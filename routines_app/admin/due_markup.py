@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from routines_app import service
 from routines_app.admin.markup import moment, pill, time_as
-from routines_app.admin.phrases import ago_or_in
+from routines_app.admin.phrases import largest_unit
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Routine, RoutineState
 
@@ -26,8 +27,8 @@ def next_fire(at: datetime | None) -> SafeString:
     now = service.now()
     if at is None or not is_due_too_long(at, now):
         return moment(at)
-    length = ago_or_in(at, now).removesuffix(" ago")
-    return time_as(f"overdue by {length}", at, class_="rt-late")
+    amount = largest_unit((now - at).total_seconds())
+    return time_as(_("overdue by {amount}").format(amount=amount), at, class_="rt-late")
 
 
 def status_pill(routine: Routine, state: RoutineState | None) -> SafeString:
@@ -37,6 +38,6 @@ def status_pill(routine: Routine, state: RoutineState | None) -> SafeString:
         return pill(routine.status, title=routine.pause_reason)
     return format_html(
         '<span class="rt-pill rt-is-failed" title="{}">{}</span>',
-        "It is due, and no beat has claimed it.",
-        "Active, overdue",
+        _("It is due, and no beat has claimed it."),
+        _("Active, overdue"),
     )

@@ -8,6 +8,8 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from routines_app import service
 from routines_app.admin.hint_facts import under_a_hint
@@ -20,16 +22,16 @@ LATE = timedelta(minutes=1)
 class HealthFilter(admin.SimpleListFilter):
     """What needs a look."""
 
-    title = "health"
+    title = gettext_lazy("health")
     parameter_name = "health"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
         return [
-            ("failing", "Failing"),
-            ("late", "Late by a minute"),
-            ("hinted", "Under a hint"),
-            ("shadow", "In shadow"),
-            ("overdue", "Will not stop"),
+            ("failing", _("Failing")),
+            ("late", _("Late by a minute")),
+            ("hinted", _("Under a hint")),
+            ("shadow", _("In shadow")),
+            ("overdue", _("Will not stop")),
         ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Routine]) -> QuerySet[Routine]:  # noqa: ARG002

@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Q
+from django.utils.functional import Promise
+from django.utils.translation import pgettext_lazy
 
 from routines_app.admin.markup import moment
 from routines_app.admin.phrases import factor_in_words, interval_in_words
@@ -15,10 +17,10 @@ from routines_app.core.words import HintKind
 from routines_app.masks import masked_line
 from routines_app.models import Hint, RoutineState
 
-SAID: dict[HintKind, tuple[str, Callable[[Any], str]]] = {
-    HintKind.INTERVAL: ("Every", interval_in_words),
-    HintKind.NEXT: ("Next fire", moment),
-    HintKind.FACTOR: ("Pace", factor_in_words),
+SAID: dict[HintKind, tuple[Promise, Callable[[Any], str]]] = {
+    HintKind.INTERVAL: (pgettext_lazy("what a hint says", "Every"), interval_in_words),
+    HintKind.NEXT: (pgettext_lazy("what a hint says", "Next fire"), moment),
+    HintKind.FACTOR: (pgettext_lazy("what a hint says", "Pace"), factor_in_words),
 }
 
 
@@ -49,4 +51,6 @@ def under_a_hint(now: datetime) -> Q:
 
 def _told(hint: Hint) -> ToldHint:
     what, said = SAID[hint.kind]
-    return ToldHint(what=what, value=said(hint.value), until=hint.expires_at, why=masked_line(hint.reason), by=hint.by)
+    return ToldHint(
+        what=str(what), value=said(hint.value), until=hint.expires_at, why=masked_line(hint.reason), by=hint.by
+    )

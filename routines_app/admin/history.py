@@ -17,6 +17,8 @@ from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext, pgettext_lazy
 
 from routines_app import service
 from routines_app.admin.phrases import clock_time
@@ -30,7 +32,11 @@ PAGE = 100
 ENTRIES = 300  # of Django's log, of the time that a page shows
 SAME_ACT = timedelta(seconds=10)  # the verb's row is written first, the log's entry when the request is answered
 COMMAND_LINE = "(command line)"
-DOORS = {"beat": "beat", "worker": "worker", "code (sync)": "code"}
+DOORS = {
+    "beat": pgettext_lazy("done through", "beat"),
+    "worker": pgettext_lazy("done through", "worker"),
+    "code (sync)": pgettext_lazy("done through", "code"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +64,7 @@ def history_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
     shown = found[:PAGE]
     context = {
         **admin.admin_site.each_context(request),
-        "title": f"History of {routine.name}",
+        "title": _("History of {name}").format(name=routine.name),
         "opts": admin.model._meta,
         "section": "routines",
         "routine": routine,
@@ -101,7 +107,7 @@ def _of_change(change: ScheduleChange, *, through_admin: bool) -> Entry:
         at=change.at,
         what=change.get_kind_display(),
         who=change.actor.removesuffix(COMMAND_LINE).strip(),
-        door="admin" if through_admin else _door(change),
+        door=pgettext("done through", "admin") if through_admin else _door(change),
         reason=masked_line(change.reason),
         fields=[] if change.kind == ChangeKind.CREATED else _changed_fields(change),
         change_id=change.pk,
@@ -110,13 +116,15 @@ def _of_change(change: ScheduleChange, *, through_admin: bool) -> Entry:
 
 def _door(change: ScheduleChange) -> str:
     if change.kind == ChangeKind.REPLANNED and change.actor == "beat":
-        return "plain SQL"
-    return "command line" if change.actor.endswith("command line)") else DOORS.get(change.actor, "")
+        return pgettext("done through", "plain SQL")
+    if change.actor.endswith("command line)"):
+        return pgettext("done through", "command line")
+    return str(DOORS.get(change.actor, ""))
 
 
 def _of_log(entry: LogEntry) -> Entry:
     said = masked_line(entry.get_change_message())  # it quotes the reason
-    return Entry(at=entry.action_time, what=said, who=entry.user.get_username(), door="admin")
+    return Entry(at=entry.action_time, what=said, who=entry.user.get_username(), door=pgettext("done through", "admin"))
 
 
 def _changed_fields(change: ScheduleChange) -> list[tuple[str, Any, Any]]:

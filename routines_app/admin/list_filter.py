@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, QueryDict
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.models import Routine
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ def filtered(admin: RoutineAdmin, request: HttpRequest, text: str) -> QuerySet[R
     try:
         shown = admin.get_changelist_instance(asked)
     except IncorrectLookupParameters as error:
-        raise InvalidValue("filter", text, "open the list again, and choose what it offers") from error
+        raise InvalidValue("filter", text, said("open the list again, and choose what it offers")) from error
     if any(_is_passed_over(spec) for spec in shown.filter_specs):
-        raise InvalidValue("filter", text, "open the list again, and choose what it offers")
+        raise InvalidValue("filter", text, said("open the list again, and choose what it offers"))
     found: QuerySet[Routine] = shown.queryset
     return found.order_by().select_related(None)
 

@@ -2,28 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+
+from django.utils.translation import gettext as _
 
 LONG_RANGE = 3  # `4 to 6`, but `4 and 5`
 LONG_STEPS = 5  # `0, 2, 4 … 8`, but `0, 2, 4 and 6`
 
+Piece = tuple[int] | tuple[int, int] | tuple[int, int, int, int]
+"""A value; all values from one to another; even steps, by the first three and the last."""
 
-def joined(pieces: Sequence[str], last: str = "and") -> str:
+
+def joined(pieces: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
-    return f" {last} ".join(filter(None, (", ".join(pieces[:-1]), pieces[-1]))) if pieces else ""
+    if len(pieces) < 2:
+        return "".join(pieces)
+    return _("{others} and {last}").format(others=", ".join(pieces[:-1]), last=pieces[-1])
 
 
-def listed(values: Sequence[int], said: Callable[[int], str] = str) -> list[str]:
-    """Sorted values as pieces to be joined: `0 to 10` for neighbours, `0, 2, 4 … 22` for even steps."""
+def either(pieces: Sequence[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    if len(pieces) < 2:
+        return "".join(pieces)
+    return _("{others} or {last}").format(others=", ".join(pieces[:-1]), last=pieces[-1])
+
+
+def numbers_in_words(values: Sequence[int]) -> str:
+    """`5`, `0 to 10 and 30`, `0, 2, 4 … 22`."""
+    return joined([_number(piece) for piece in pieces_of(values)])
+
+
+def _number(piece: Piece) -> str:
+    match piece:
+        case (value,):
+            return str(value)
+        case (first, last):
+            return _("{first} to {last}").format(first=first, last=last)
+        case (first, second, third, last):
+            return f"{first}, {second}, {third} … {last}"
+
+
+def pieces_of(values: Sequence[int]) -> list[Piece]:
+    """Sorted values as pieces to be said and joined: neighbours as a range, even steps as one piece."""
     step = step_of(values)
     if len(values) >= LONG_STEPS and step > 1:
-        first, second, third = values[:3]
-        return [f"{said(first)}, {said(second)}, {said(third)} … {said(values[-1])}"]
-    pieces: list[str] = []
+        return [(values[0], values[1], values[2], values[-1])]
+    pieces: list[Piece] = []
     for low, high in runs_in(values):
         long = high - low + 1 >= LONG_RANGE
-        pieces += [f"{said(low)} to {said(high)}"] if long else [said(value) for value in range(low, high + 1)]
+        pieces += [(low, high)] if long else [(value,) for value in range(low, high + 1)]
     return pieces
 
 

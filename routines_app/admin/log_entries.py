@@ -1,4 +1,4 @@
-"""The admin's own history: who did what to which object, and why."""
+"""The admin's own history: who did what to which object, and why. It is kept in English, for whoever reads it."""
 
 from __future__ import annotations
 

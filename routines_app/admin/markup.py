@@ -10,6 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from routines_app import service
+from routines_app.admin.code_words import status_label
 from routines_app.admin.phrases import ago_or_in, clock_time, short_time
 
 NOTHING = format_html('<span class="rt-quiet">{}</span>', "—")
@@ -18,7 +19,7 @@ NOTHING = format_html('<span class="rt-quiet">{}</span>', "—")
 def pill(status: str, *, title: str = "") -> SafeString:
     """A routine's or run's status; the word is there for those who do not see the colour."""
     return format_html(
-        '<span class="rt-pill rt-is-{}" title="{}">{}</span>', status.lower(), title, status.capitalize()
+        '<span class="rt-pill rt-is-{}" title="{}">{}</span>', status.lower(), title, status_label(status)
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from routines_app import service
 from routines_app.admin.bounds import BoundedSearch
@@ -30,9 +31,8 @@ class OwnFiltersOnly(BoundedSearch):
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         asked = [text for name, values in request.GET.lists() for text in (name, *values)]
         if not all(service.is_storable(text) for text in asked):
-            self.message_user(
-                request, "No text has a NUL character: the list is shown without filters.", messages.ERROR
-            )
+            told = _("No text has a NUL character: the list is shown without filters.")
+            self.message_user(request, told, messages.ERROR)
             raise IncorrectLookupParameters
         return super().get_changelist_instance(request)
 

@@ -11,10 +11,13 @@ from uuid import UUID
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from routines_app import service
 from routines_app.admin.charts import Change, Step, pace
 from routines_app.admin.phrases import clock_time, seconds_in_words, source_in_words
+from routines_app.admin.translating import grouped
 from routines_app.core.words import HINTED, RunTrigger, Source
 from routines_app.masks import masked_line
 from routines_app.models import ChangeKind, Routine, RoutineRun, ScheduleChange
@@ -78,7 +81,9 @@ def _inside(slot: Slot) -> Iterator[Step]:
     """A row of many slots says how many there were, so how far apart they were in the middle."""
     if slot.until is not None and slot.occurrences > 1 and slot.until > slot.at:
         seconds = (slot.until - slot.at).total_seconds() / (slot.occurrences - 1)
-        label = f"{slot.occurrences:,} slots in one row, {seconds_in_words(seconds)} apart"
+        count = slot.occurrences
+        said = ngettext("{count} slot in one row, {length} apart", "{count} slots in one row, {length} apart", count)
+        label = said.format(count=grouped(count), length=seconds_in_words(seconds))
         yield _step(slot, slot.at, slot.until, seconds, "baseline", label)
 
 
@@ -116,8 +121,9 @@ def _intervals(routine: Routine, changes: Sequence[ScheduleChange]) -> list[tupl
 
 
 def _label(slot: Slot, seconds: float, kind: str) -> str:
-    why = "after failures, doubled" if kind == "back-off" else source_in_words(slot.source)
-    parts = [f"{seconds_in_words(seconds)} after the slot before", _told(slot.at), why]
+    why = _("after failures, doubled") if kind == "back-off" else source_in_words(slot.source)
+    after = _("{length} after the slot before").format(length=seconds_in_words(seconds))
+    parts = [after, _told(slot.at), why]
     return " · ".join(part for part in parts if part)
 
 
@@ -125,7 +131,12 @@ def _flag(change: ScheduleChange) -> Change:
     """Who did what, and why. A reason is anybody's text: cut, and with secrets masked."""
     reason = masked_line(change.reason)
     cut = reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"
-    parts = [change.get_kind_display(), f"by {change.actor}" if change.actor else "", cut, _told(change.at)]
+    parts = [
+        change.get_kind_display(),
+        _("by {actor}").format(actor=change.actor) if change.actor else "",
+        cut,
+        _told(change.at),
+    ]
     return Change(at=change.at, label=" · ".join(part for part in parts if part))
 
 

@@ -1,32 +1,44 @@
-"""Schedules, times and lengths of time as people say them."""
+"""Schedules, times, lengths of time and numbers as people say them, in the language of whoever looks.
+
+The one place that writes times. How a date is written is a message itself, in the letters of Django's `date` filter, so
+each language has its own; the clock has 24 hours in all of them.
+"""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, date, datetime, tzinfo
+from functools import lru_cache
 from zoneinfo import ZoneInfo
+
+from django.utils.dateformat import format as date_format
+from django.utils.formats import number_format
+from django.utils.translation import get_language, gettext_lazy, pgettext
+from django.utils.translation import gettext as _
 
 from routines_app import service
 from routines_app.admin.cron_phrases import cron_in_words
+from routines_app.admin.often import Unit, apart, every
 from routines_app.core.words import Source, TriggerKind
 
-UNITS = ((86_400 * 365, "y"), (86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
-WHOLE_UNITS = {86_400_000: "day", 3_600_000: "hour", 60_000: "minute", 1000: "second"}
+YEAR = 86_400 * 365
+UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+WHOLE_UNITS: dict[int, Unit] = {86_400_000: "day", 3_600_000: "hour", 60_000: "minute", 1000: "second"}
 
 SOURCE_WORDS = {
-    Source.BASELINE_CRON: "on schedule",
-    Source.BASELINE_INTERVAL: "on its interval",
-    Source.BASELINE_ONCE: "at its one moment",
-    Source.HINT_INTERVAL: "hinted interval",
-    Source.HINT_ONESHOT: "hinted time",
-    Source.HINT_FACTOR: "hinted factor",
-    Source.CLAMPED_MIN: "held back by its minimum interval",
-    Source.CLAMPED_MAX: "brought forward by its maximum interval",
-    Source.PAUSED: "paused",
-    Source.MANUAL: "only when asked",
-    Source.ENDED: "its schedule has ended",
-    Source.ARCHIVED: "archived",
-    Source.PARKED: "parked until it is reset",
-    Source.CATCHING_UP: "catching up on missed slots",
+    Source.BASELINE_CRON: gettext_lazy("on schedule"),
+    Source.BASELINE_INTERVAL: gettext_lazy("on its interval"),
+    Source.BASELINE_ONCE: gettext_lazy("at its one moment"),
+    Source.HINT_INTERVAL: gettext_lazy("hinted interval"),
+    Source.HINT_ONESHOT: gettext_lazy("hinted time"),
+    Source.HINT_FACTOR: gettext_lazy("hinted factor"),
+    Source.CLAMPED_MIN: gettext_lazy("held back by its minimum interval"),
+    Source.CLAMPED_MAX: gettext_lazy("brought forward by its maximum interval"),
+    Source.PAUSED: gettext_lazy("paused"),
+    Source.MANUAL: gettext_lazy("only when asked"),
+    Source.ENDED: gettext_lazy("its schedule has ended"),
+    Source.ARCHIVED: gettext_lazy("archived"),
+    Source.PARKED: gettext_lazy("parked until it is reset"),
+    Source.CATCHING_UP: gettext_lazy("catching up on missed slots"),
 }
 
 
@@ -37,42 +49,53 @@ def schedule_in_words(
     if kind == TriggerKind.CRON:
         return f"{cron_in_words(cron)}, {timezone}"
     if kind == TriggerKind.INTERVAL and interval_ms:
-        return f"Every {interval_in_words(interval_ms)}"
+        return every_in_words(interval_ms)
     if kind == TriggerKind.ONCE and once_at:
-        return f"Once, {moment_in_words(once_at, timezone)}"
-    return "Only when asked"
+        return once_in_words(once_at, timezone)
+    return _("Only when asked")
 
 
-def moment_in_words(at: datetime, timezone: str) -> str:
-    """`on 12 Mar 2027 at 03:00, Europe/Paris`; in UTC where plain SQL has stored a timezone that is none."""
+def once_in_words(at: datetime, timezone: str) -> str:
+    """`Once, on 12 Mar 2027 at 03:00, Europe/Paris`; in UTC where plain SQL has stored a timezone that is none."""
     try:
         local = at.astimezone(ZoneInfo(timezone))
     except (ValueError, KeyError, OSError, OverflowError):
         local, timezone = at.astimezone(UTC), "UTC"
-    return f"on {local.day} {local:%b %Y} at {local:%H:%M:%S}".removesuffix(":00") + f", {timezone}"
+    time = f"{local:%H:%M:%S}".removesuffix(":00")
+    day = _written(local.date(), pgettext("date format", "j M Y"), get_language())
+    return _("Once, on {date} at {time}, {zone}").format(date=day, time=time, zone=timezone)
+
+
+def every_in_words(ms: int) -> str:
+    """`Every 10 minutes`, `Every hour`, `Every 1s 500ms`."""
+    whole = _whole_units(ms)
+    return every(*whole) if whole else _("Every {interval}").format(interval=service.format_duration(ms))
 
 
 def interval_in_words(ms: int) -> str:
-    """`10 minutes`, `hour`, `1h 30m`."""
-    for size, unit in WHOLE_UNITS.items():
-        if ms % size == 0:
-            count = ms // size
-            return unit if count == 1 else f"{count} {unit}s"
-    return service.format_duration(ms)
+    """`10 minutes`, `hour`, `1s 500ms`."""
+    whole = _whole_units(ms)
+    return apart(*whole) if whole else service.format_duration(ms)
+
+
+def _whole_units(ms: int) -> tuple[Unit, int] | None:
+    return next(((unit, ms // size) for size, unit in WHOLE_UNITS.items() if ms % size == 0), None)
 
 
 def factor_in_words(factor: float) -> str:
     """`5 times slower`, `2 times faster`, `as usual`."""
     if factor == 1:
-        return "as usual"
-    return f"{factor:.4g} times slower" if factor > 1 else f"{1 / factor:.4g} times faster"
+        return _("as usual")
+    if factor > 1:
+        return _("{times} times slower").format(times=in_figures(f"{factor:.4g}"))
+    return _("{times} times faster").format(times=in_figures(f"{1 / factor:.4g}"))
 
 
 def time_out_in_words(ms: int | None) -> str:
     """`10m`, `none`, or whose it is when the routine sets none."""
     if ms is None:
-        return f"the task's own, else {seconds_in_words(service.DEFAULT_TIME_OUT_SECONDS)}"
-    return service.format_duration(ms) if ms else "none"
+        return _("the task's own, else {length}").format(length=seconds_in_words(service.DEFAULT_TIME_OUT_SECONDS))
+    return service.format_duration(ms) if ms else pgettext("time-out", "none")
 
 
 def seconds_in_words(seconds: float) -> str:
@@ -82,23 +105,40 @@ def seconds_in_words(seconds: float) -> str:
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 60:
-        return f"{seconds:.1f} s".replace(".0 s", " s")
+        return f"{in_figures(f'{seconds:.1f}'.removesuffix('.0'))} s"
     return " ".join(service.format_duration(int(seconds) * 1000).split()[:2])
+
+
+def in_figures(number: str, *, grouped: bool = False) -> str:
+    """A number that Python has written, as the language writes it: `1.4` as `1,4`, and 12,345 as `12.345`."""
+    return number_format(number, use_l10n=True, force_grouping=grouped)
 
 
 def ago_or_in(at: datetime, now: datetime) -> str:
     """`in 5 min`, `3 h ago`, `now`."""
     seconds = (at - now).total_seconds()
-    amount = _largest_unit(abs(seconds))
-    if amount is None:
-        return "now"
-    return f"in {amount}" if seconds > 0 else f"{amount} ago"
+    amount = largest_unit(abs(seconds))
+    if not amount:
+        return _("now")
+    return _("in {amount}").format(amount=amount) if seconds > 0 else _("{amount} ago").format(amount=amount)
+
+
+def largest_unit(seconds: float) -> str:
+    """`5 min`, `3 h`, `1 y`; nothing of less than a second. Only years have another letter elsewhere."""
+    if seconds >= YEAR:
+        return years_in_short(f"{seconds // YEAR:.0f}")
+    return next((f"{seconds // size:.0f} {unit}" for size, unit in UNITS if seconds >= size), "")
+
+
+def years_in_short(count: str) -> str:
+    return pgettext("years, in short", "{count} y").format(count=count)
 
 
 def clock_time(at: datetime, zone: tzinfo = UTC) -> str:
     """`Mon 25 Oct 2027, 02:30:00 CEST`."""
     local = in_zone(at, zone)
-    return f"{local:%a} {local.day} {local:%b %Y, %H:%M:%S} {local.tzname()}"
+    day = _written(local.date(), pgettext("date format", "D j M Y"), get_language())
+    return f"{day}, {local:%H:%M:%S} {local.tzname()}"
 
 
 def short_time(at: datetime, now: datetime, zone: tzinfo, *, exactly: bool = False) -> str:
@@ -115,7 +155,25 @@ def short_time(at: datetime, now: datetime, zone: tzinfo, *, exactly: bool = Fal
 
 def date_in_words(local: datetime, today: datetime) -> str:
     """`25 Oct`, `25 Oct 2027` of another year."""
-    return f"{local.day} {local:%b}" + ("" if local.year == today.year else f" {local.year}")
+    is_this_year = local.year == today.year
+    letters = pgettext("date format", "j M") if is_this_year else pgettext("date format", "j M Y")
+    return _written(local.date(), letters, get_language())
+
+
+def weekday_and_date(local: datetime) -> str:
+    """`Mon 25 Oct`."""
+    return _written(local.date(), pgettext("date format", "D j M"), get_language())
+
+
+def long_date(local: datetime) -> str:
+    """`25 October 2027`."""
+    return _written(local.date(), pgettext("date format", "j F Y"), get_language())
+
+
+@lru_cache(maxsize=4096)
+def _written(day: date, letters: str, _language: str | None) -> str:
+    """In the language that is active. Kept, because Django takes long for it and a page has few days, many times."""
+    return date_format(day, letters)
 
 
 def in_zone(at: datetime, zone: tzinfo) -> datetime:
@@ -127,11 +185,4 @@ def in_zone(at: datetime, zone: tzinfo) -> datetime:
 
 
 def source_in_words(source: str) -> str:
-    return SOURCE_WORDS.get(Source(source), source) if source in set(Source) else source
-
-
-def _largest_unit(seconds: float) -> str | None:
-    for size, unit in UNITS:
-        if seconds >= size:
-            return f"{seconds // size:.0f} {unit}"
-    return None
+    return str(SOURCE_WORDS[Source(source)]) if source in set(Source) else source

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from routines_app.admin.charts import sparkline
 from routines_app.admin.due_markup import next_fire, status_pill
@@ -16,17 +19,29 @@ from routines_app.admin.member_facts import membership_of
 from routines_app.admin.phrases import schedule_in_words, source_in_words
 from routines_app.admin.recent import Recent
 from routines_app.admin.verb_buttons import rotates
-from routines_app.core.words import CatchUpPolicy, Priority, Source, TriggerKind
+from routines_app.core.words import CatchUpPolicy, ConcurrencyPolicy, Priority, Source, TriggerKind
 from routines_app.models import Routine, RoutineState
 
 GOOD, FAIR = 0.95, 0.8
-OVERDUE = "A body that was to stop runs on and cannot be stopped."
+OVERDUE = gettext_lazy("A body that was to stop runs on and cannot be stopped.")
+
+
+POLICIES: dict[str, Any] = {
+    ConcurrencyPolicy.FORBID: gettext_lazy("forbid overlap"),
+    ConcurrencyPolicy.REPLACE: gettext_lazy("replace overlap"),
+    ConcurrencyPolicy.QUEUE: gettext_lazy("queue overlap"),
+    CatchUpPolicy.LAST: gettext_lazy("catch up last"),
+    CatchUpPolicy.ALL: gettext_lazy("catch up all"),
+    Priority.LOW: gettext_lazy("low priority"),
+    Priority.HIGH: gettext_lazy("high priority"),
+}
+"""Those that are no default."""
 
 
 class RoutineColumns:
     """Display methods; the list's rows carry what they need (`RoutineChangeList`)."""
 
-    @admin.display(description="routine", ordering="name")
+    @admin.display(description=gettext_lazy("routine"), ordering="name")
     def title(self, routine: Routine) -> SafeString:
         page = reverse("admin:routines_routine_overview", args=[routine.pk])
         listed = reverse("admin:routines_routine_changelist")
@@ -40,23 +55,24 @@ class RoutineColumns:
             format_html_join(" ", '<a class="rt-chip rt-tag" href="{}?{}">{}</a>', tags),
         )
 
-    @admin.display(description="state", ordering="status")
+    @admin.display(description=gettext_lazy("state"), ordering="status")
     def state_pill(self, routine: Routine) -> SafeString:
         state = state_of(routine)
         shown = status_pill(routine, state)
         if state is not None and state.failure_count:
-            shown += format_html(' <span class="rt-pill rt-is-failed">{} failed</span>', state.failure_count)
+            failed = ngettext("{count} failed", "{count} failed", state.failure_count).format(count=state.failure_count)
+            shown += format_html(' <span class="rt-pill rt-is-failed">{}</span>', failed)
         if getattr(routine, "overdue", False):
-            shown += format_html(' <span class="rt-pill rt-is-failed" title="{}">overdue</span>', OVERDUE)
+            shown += format_html(' <span class="rt-pill rt-is-failed" title="{}">{}</span>', OVERDUE, _("overdue"))
         if routine.shadow:
-            shown += format_html(
-                ' <span class="rt-pill rt-is-skipped" title="{} fires it">shadow</span>', routine.fired_by
-            )
+            fired = _("{scheduler} fires it").format(scheduler=routine.fired_by)
+            shown += format_html(' <span class="rt-pill rt-is-skipped" title="{}">{}</span>', fired, _("shadow"))
         if routine.paused_until:
-            shown += format_html('<div class="rt-under">until {}</div>', moment(routine.paused_until))
+            until = format_html(_("until {moment}"), moment=moment(routine.paused_until))
+            shown += format_html('<div class="rt-under">{}</div>', until)
         return shown
 
-    @admin.display(description="schedule")
+    @admin.display(description=gettext_lazy("schedule"))
     def schedule(self, routine: Routine) -> SafeString:
         if (kept := membership_of(routine)) is not None:
             return kept.markup
@@ -65,22 +81,22 @@ class RoutineColumns:
             return format_html("{}", words)
         return format_html('{}<div class="rt-under"><code>{}</code></div>', words, routine.cron)
 
-    @admin.display(description="next fire", ordering="state__next_run_at")
+    @admin.display(description=gettext_lazy("next fire"), ordering="state__next_run_at")
     def next_fire(self, routine: Routine) -> SafeString:
         state = state_of(routine)
         if state is None:
             return NOTHING
         is_kept_fresh = routine.rotation_id is not None and state.next_source == Source.MANUAL
-        why = "when it is picked" if is_kept_fresh else source_in_words(state.next_source)
+        why = _("when it is picked") if is_kept_fresh else source_in_words(state.next_source)
         return format_html('{}<div class="rt-under">{}</div>', next_fire(state.next_run_at), why)
 
-    @admin.display(description="last 30 slots, success")
+    @admin.display(description=gettext_lazy("last 30 slots, success"))
     def last_runs(self, routine: Routine) -> SafeString:
         recent = recent_of(routine)
         shown = format_html('<div class="rt-runs">{}{}</div>', sparkline(recent.bars), success_rate(recent))
         return shown + format_html('<div class="rt-under">{}</div>', words) if (words := retried(recent)) else shown
 
-    @admin.display(description="policies")
+    @admin.display(description=gettext_lazy("policies"))
     def policies(self, routine: Routine) -> SafeString:
         return chips(policy_words(routine)) or NOTHING
 
@@ -90,7 +106,7 @@ def _rotation_chip(routine: Routine) -> SafeString | str:
     if not rotates(routine):
         return ""
     page = reverse("admin:routines_rotation_overview", args=[routine.pk])
-    return format_html(' <a class="rt-chip rt-tag" href="{}">rotation</a>', page)
+    return format_html(' <a class="rt-chip rt-tag" href="{}">{}</a>', page, _("rotation"))
 
 
 def _tags(routine: Routine) -> list[str]:
@@ -114,22 +130,20 @@ def percentage(rate: float) -> str:
 
 def retried(recent: Recent) -> str:
     """Apart from the rate: a slot that needed three attempts is a success all the same."""
-    return f"{recent.retried} of {len(recent.counted)} needed retries" if recent.retried else ""
+    if not recent.retried:
+        return ""
+    said = ngettext("{count} of {all} needed retries", "{count} of {all} needed retries", recent.retried)
+    return said.format(count=recent.retried, all=len(recent.counted))
 
 
 def policy_words(routine: Routine) -> list[str]:
     """What differs from the defaults, in a few words."""
-    words = []
-    if routine.is_exclusive:
-        words.append(f"{routine.concurrency_policy.lower()} overlap")
-    if routine.catch_up_policy != CatchUpPolicy.SKIP:
-        words.append(f"catch up {routine.catch_up_policy.lower()}")
-    if routine.priority != Priority.MEDIUM:
-        words.append(f"{routine.priority.lower()} priority")
+    codes = (routine.concurrency_policy, routine.catch_up_policy, routine.priority)
+    words = [str(POLICIES[code]) for code in codes if code in POLICIES]
     if routine.pool is not None:
-        words.append(f"pool {routine.pool.name}")
+        words.append(_("pool {name}").format(name=routine.pool.name))
     if routine.is_declared_in_code:
-        words.append("declared in code")
+        words.append(_("declared in code"))
     return words
 
 

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
@@ -100,7 +101,7 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, SavedFilters, RoutineSear
     def response_action(self, request: HttpRequest, *about: Any, **options: Any) -> Any:
         """Django hands whatever was chosen to the database, which takes numbers only."""
         if not all(service.is_id(chosen) for chosen in request.POST.getlist(ACTION_CHECKBOX_NAME)):
-            raise BadRequest("Routines are chosen by their ids.")
+            raise BadRequest(_("Routines are chosen by their ids."))
         return super().response_action(request, *about, **options)
 
     def get_urls(self) -> list[URLPattern]:
@@ -174,7 +175,7 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, SavedFilters, RoutineSear
     ) -> HttpResponse:
         """Django's own page knows only what came through the admin."""
         if not service.is_id(object_id):
-            raise Http404(f"There is no routine {object_id}.")
+            raise Http404(_("There is no routine {id}.").format(id=object_id))
         return history.history_page(self, request, int(object_id))
 
     def backfill_view(self, request: HttpRequest, object_id: int, batch: str) -> HttpResponse:
@@ -191,10 +192,12 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, SavedFilters, RoutineSear
         if not may_copy(request):
             raise PermissionDenied
         if rotates(routine):
-            self.message_user(request, "A rotation's own routine is not copied: add a rotation.", messages.WARNING)
+            told = _("A rotation's own routine is not copied: add a rotation.")
+            self.message_user(request, told, messages.WARNING)
             return HttpResponseRedirect(reverse("admin:routines_routine_overview", args=[object_id]))
         request.routine_copied = routine  # type: ignore[attr-defined]
-        return self.changeform_view(request, None, "", {"title": f"Copy {routine.name}", "copied": routine})
+        title = _("Copy {name}").format(name=routine.name)
+        return self.changeform_view(request, None, "", {"title": title, "copied": routine})
 
     @method_decorator(sensitive_post_parameters(*PARTS))
     def verb_view(self, request: HttpRequest, object_id: int, verb: str) -> HttpResponse:
@@ -205,7 +208,7 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, SavedFilters, RoutineSear
         self.require_view(request)
         found = self.get_queryset(request).filter(pk=object_id).first()
         if found is None:
-            raise Http404(f"There is no routine {object_id}.")
+            raise Http404(_("There is no routine {id}.").format(id=object_id))
         return found
 
     def require_view(self, request: HttpRequest) -> None:
@@ -222,5 +225,5 @@ class RoutineAdmin(RoutinePermissions, RoutineColumns, SavedFilters, RoutineSear
         """After saving, look at the routine; the other buttons do what they do everywhere in the admin."""
         if {"_continue", "_addanother", "_saveasnew", "_popup"} & request.POST.keys():
             return None
-        self.message_user(request, f"Saved {obj.name}.")
+        self.message_user(request, _("Saved {name}.").format(name=obj.name))
         return HttpResponseRedirect(reverse("admin:routines_routine_overview", args=[obj.pk]))

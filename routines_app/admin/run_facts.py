@@ -7,10 +7,14 @@ from datetime import datetime, timedelta
 from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from routines_app import service
 from routines_app.admin.charts import Point, TimelineSpan
+from routines_app.admin.code_words import code_in_words, status_label
 from routines_app.admin.phrases import seconds_in_words, short_time
+from routines_app.admin.translating import grouped
 from routines_app.core.words import Reason, RunStatus, RunTrigger
 from routines_app.models import RoutineRun
 
@@ -56,11 +60,12 @@ def late_seconds(
 def label_of(run: RoutineRun, now: datetime) -> str:
     """One line for tooltips."""
     length = length_of(run, now)
+    slots = ngettext("{count} slot", "{count} slots", run.occurrences).format(count=grouped(run.occurrences))
     parts = [
-        run.status.capitalize() + (f" ({run.reason})" if run.reason else ""),
-        f"slot {short_time(run.scheduled_for, now, timezone.get_current_timezone())}",
-        f"attempt {run.attempt}" if run.attempt > 1 else "",
-        f"{run.occurrences:,} slots" if run.occurrences > 1 else "",
+        status_label(run.status) + (f" ({code_in_words(run.reason)})" if run.reason else ""),
+        _("slot {time}").format(time=short_time(run.scheduled_for, now, timezone.get_current_timezone())),
+        _("attempt {number}").format(number=run.attempt) if run.attempt > 1 else "",
+        slots if run.occurrences > 1 else "",
         seconds_in_words(length) if length is not None else "",
     ]
     return " · ".join(part for part in parts if part)

@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from routines_app import service
 from routines_app.admin.permissions import may
@@ -53,7 +54,7 @@ def groups_page(admin: RunAdmin, request: HttpRequest) -> TemplateResponse:
     names = _names(groups)
     context = {
         **admin.admin_site.each_context(request),
-        "title": "Failures by error",
+        "title": _("Failures by error"),
         "opts": admin.model._meta,
         "section": "runs",
         "asked": asked,

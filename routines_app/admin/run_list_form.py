@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from routines_app.admin.run_question import RANGES, Question
 from routines_app.core.words import Reason, RunStatus, RunTrigger
 from routines_app.models import Pool
 from routines_app.models.choices import choices_of
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
 POOLS_OFFERED = 50
 FIRST = ("q", "slot", "range", "from", "until")
 TEXTS = {
-    "q": ("Routine or run", "name or id"),
-    "slot": ("Open at the slot", "03:00 yesterday"),
-    "from": ("Made from", "2h ago"),
-    "until": ("Until", "now"),
-    "pool": ("Pool", ""),
-    "queue": ("Queue", ""),
-    "worker": ("Worker", ""),
-    "task": ("Task", ""),
+    "q": (gettext_lazy("Routine or run"), gettext_lazy("name or id")),
+    "slot": (gettext_lazy("Open at the slot"), "03:00 yesterday"),  # as it is typed, in every language
+    "from": (gettext_lazy("Made from"), "2h ago"),
+    "until": (gettext_lazy("Until"), "now"),
+    "pool": (gettext_lazy("Pool"), ""),
+    "queue": (gettext_lazy("Queue"), ""),
+    "worker": (gettext_lazy("Worker"), ""),
+    "task": (gettext_lazy("Task"), ""),
 }
 POOL_NAMES = "rt-pool-names"
 
@@ -36,12 +41,18 @@ class RunListForm(forms.Form):
         for name, (label, example) in TEXTS.items():
             widget = forms.TextInput(attrs={"placeholder": example, "autocomplete": "off"})
             self.fields[name] = forms.CharField(label=label, required=False, widget=widget)
-        self.fields["range"] = _choice("Made", "any time", list(RANGES.items()))
-        self.fields["status"] = _choice("Outcome", "any", choices_of(RunStatus))
-        self.fields["trigger"] = _choice("Trigger", "any", choices_of(RunTrigger))
-        self.fields["reason"] = _choice("Reason", "any", [one for one in choices_of(Reason) if one[0]])
+        self.fields["range"] = _choice(
+            pgettext_lazy("when runs were made", "Made"), gettext_lazy("any time"), list(RANGES.items())
+        )
+        self.fields["status"] = _choice(gettext_lazy("Outcome"), gettext_lazy("any"), choices_of(RunStatus))
+        self.fields["trigger"] = _choice(gettext_lazy("Trigger"), gettext_lazy("any"), choices_of(RunTrigger))
+        self.fields["reason"] = _choice(
+            gettext_lazy("Reason"), gettext_lazy("any"), [one for one in choices_of(Reason) if one[0]]
+        )
         final = forms.CheckboxInput(check_test=lambda value: value == "1", attrs={"value": "1"})
-        self.fields["final"] = forms.BooleanField(label="Final failures only", required=False, widget=final)
+        self.fields["final"] = forms.BooleanField(
+            label=gettext_lazy("Final failures only"), required=False, widget=final
+        )
         self.fields["pool"].widget.attrs["list"] = POOL_NAMES
         for name in asked.problems:
             if name in self.fields:
@@ -59,5 +70,5 @@ class RunListForm(forms.Form):
         return [self[name] for name in self.field_order if name not in FIRST]
 
 
-def _choice(label: str, anything: str, choices: list[tuple[str, str]]) -> forms.ChoiceField:
+def _choice(label: _StrPromise, anything: _StrPromise, choices: Sequence[tuple[str, Any]]) -> forms.ChoiceField:
     return forms.ChoiceField(label=label, required=False, choices=[("", anything), *choices])

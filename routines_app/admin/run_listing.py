@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from routines_app import service
 from routines_app.admin.run_question import Question
 
@@ -52,7 +54,7 @@ def _at_slot(asked: Question, meant: service.RunSelection, slot: datetime) -> Li
         ids=newest.ids,
         older=newest.older,
         looked_back_to=newest.looked_back_to,
-        note="No such run was made since then. These are the newest.",
+        note=_("No such run was made since then. These are the newest."),
     )
 
 

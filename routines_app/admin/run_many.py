@@ -19,10 +19,12 @@ from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from routines_app import service
 from routines_app.admin.log_entries import actor_of, note_of_all
 from routines_app.admin.permissions import may
+from routines_app.admin.run_many_words import PAGES, PASSED_OVER, ManyPage
 from routines_app.admin.run_question import Question
 from routines_app.admin.verb_acts import SECONDS
 from routines_app.admin.verb_forms import VerbForm
@@ -34,50 +36,6 @@ if TYPE_CHECKING:
 AT_ONCE = 25  # runs between two looks at the clock
 CHOSEN_AT_MOST = 1_000
 DONE = "done"
-WORDS = {
-    service.PassedOver.NOT_FAILED: "did not fail, or not any more",
-    service.PassedOver.GOES_ON: "have a later attempt",
-    service.PassedOver.DONE_AGAIN: "were asked for again already",
-    service.PassedOver.ACTIVE: "belong to a routine that runs one at a time, and another run of it is active",
-    service.PassedOver.ENDED: "had ended already",
-    service.PassedOver.GONE: "are not there any more",
-    service.PassedOver.HELD: "were held by somebody else: try these again in a moment",
-    service.PassedOver.ARCHIVED: "belong to an archived routine",
-    service.PassedOver.SHADOW: "belong to a routine in shadow: an old scheduler still fires it",
-    service.PassedOver.REFUSED: "were refused: the Retry of their own page says why",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManyPage:
-    """One of the two verbs, as its page says it."""
-
-    verb: service.ManyVerb
-    label: str
-    permission: str
-    explains: str
-    past: str
-    danger: bool = False
-
-
-PAGES = {
-    "retry": ManyPage(
-        verb=service.ManyVerb.RETRY,
-        label="Retry",
-        permission="run_routine",
-        explains="Asks again, by hand and at once, for each failure that no later attempt follows, with the same"
-        " arguments. What was asked for again already is passed over.",
-        past="Asked again for",
-    ),
-    "cancel": ManyPage(
-        verb=service.ManyVerb.CANCEL,
-        label="Cancel",
-        permission="cancel_routinerun",
-        explains="Cancels what waits, and asks what is running to stop. Their retries go with them.",
-        past="Cancelled or asked to stop",
-        danger=True,
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +80,8 @@ class Batch:
 
     @property
     def passed_over(self) -> list[tuple[int, str]]:
-        return [(self.tally[why], words) for why, words in WORDS.items() if self.tally[why]]
+        counts = ((self.tally[why], words) for why, words in PASSED_OVER.items())
+        return [(count, words.format(count=count)) for count, words in counts if count]
 
     @classmethod
     def posted(cls, form: Mapping[str, str]) -> Batch:
@@ -137,7 +96,7 @@ class Batch:
                 tally=_tally(form["tally"]),
             )
         except (KeyError, ValueError):
-            raise BadRequest("Open the page again, and press its button.") from None
+            raise BadRequest(_("Open the page again, and press its button.")) from None
 
 
 def read_ids(text: str) -> tuple[uuid.UUID, ...]:
@@ -166,9 +125,9 @@ def _number(text: str) -> int:
 
 
 def _tally(text: str) -> Counter[str]:
-    known = {DONE, *WORDS}
+    known = {DONE, *PASSED_OVER}
     pairs = (part.partition(":") for part in text.split(",") if part)
-    return Counter({name: _number(number) for name, _, number in pairs if name in known})
+    return Counter({name: _number(number) for name, _colon, number in pairs if name in known})
 
 
 def many_page(admin: RunAdmin, request: HttpRequest, slug: str) -> HttpResponse:
@@ -186,7 +145,7 @@ def many_page(admin: RunAdmin, request: HttpRequest, slug: str) -> HttpResponse:
 def _allowed(admin: RunAdmin, request: HttpRequest, slug: str) -> ManyPage:
     page = PAGES.get(slug)
     if page is None:
-        raise Http404(f"There is no verb {slug} for many runs.")
+        raise Http404(_("There is no verb {verb} for many runs.").format(verb=slug))
     if not admin.has_view_permission(request) or not may(request, page.permission):
         raise PermissionDenied
     return page
@@ -249,7 +208,7 @@ def _next_piece(request: HttpRequest, page: ManyPage, batch: Batch, reason: str)
         made = service.retry_runs(ids, batch=batch.token, requested_by=actor_of(request))
     else:
         made = service.cancel_runs(ids, reason=reason, actor=actor_of(request))
-    tally = batch.tally + Counter({DONE: len(made.done)}) + Counter(why.value for _, why, _ in made.passed_over)
+    tally = batch.tally + Counter({DONE: len(made.done)}) + Counter(why.value for _run, why, _told in made.passed_over)
     return replace(batch, chosen=left, before=before, tally=tally)
 
 
@@ -275,7 +234,7 @@ def _shown(
     asked = asked or Question.of(QueryDict(batch.question if batch else ""), service.now())
     context = {
         **admin.admin_site.each_context(request),
-        "title": f"{page.label} many runs",
+        "title": page.title,
         "opts": admin.model._meta,
         "section": "runs",
         "page": page,

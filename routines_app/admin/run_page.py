@@ -15,19 +15,24 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from routines_app import service
 from routines_app.admin.charts import meter
 from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.permissions import may
-from routines_app.admin.phrases import source_in_words
+from routines_app.admin.phrases import in_figures, source_in_words
 from routines_app.admin.rotation_facts import SEEDING, picked_by
 from routines_app.admin.run_facts import lateness_of, length_of, outlived, run_url
 from routines_app.admin.run_steps import steps_of
 from routines_app.admin.shown_values import masked_json, masked_result, masked_text
+from routines_app.admin.translating import translated
 from routines_app.admin.verb_buttons import rotates
 from routines_app.admin.verb_forms import VerbForm
 from routines_app.core.errors import RoutineError
+from routines_app.core.said import Said, said
 from routines_app.masks import masked, masked_line
 from routines_app.models import RoutineRun, RunLog
 
@@ -45,7 +50,7 @@ def run_page(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> Templa
     run = admin.run_or_404(request, run_id)
     context = {
         **admin.admin_site.each_context(request),
-        "title": f"Run of {run.routine.name}",
+        "title": _("Run of {name}").format(name=run.routine.name),
         "opts": admin.model._meta,
         "section": "runs",
         **_lineage(run),
@@ -80,29 +85,38 @@ def run_fragment(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> Ht
 class RunVerb:
     """A verb that ends a run, and asks why first."""
 
-    label: str
+    title: Promise
+    """With a gap for the routine's name."""
+    button: Promise
     permission: str
-    explains: str
+    explains: Promise
     act: Callable[..., RoutineRun]
-    done: Callable[[RoutineRun], str]
+    done: Callable[[RoutineRun], Said]
+    """What was done, for the history in English and for the page in the language of whoever looks."""
 
 
 CANCEL = RunVerb(
-    label="Cancel",
+    title=gettext_lazy("Cancel a run of {name}"),
+    button=gettext_lazy("Cancel this run"),
     permission="cancel_routinerun",
-    explains="A run that waits is cancelled at once. A run that is running is asked to stop, and stopped if it does"
-    " not. Its retries go with it.",
+    explains=gettext_lazy(
+        "A run that waits is cancelled at once. A run that is running is asked to stop, and stopped if it does"
+        " not. Its retries go with it."
+    ),
     act=service.cancel_run,
-    done=lambda run: "Asked the run to stop" if run.is_active else "Cancelled the run",
+    done=lambda run: said("Asked the run to stop") if run.is_active else said("Cancelled the run"),
 )
 ABANDON = RunVerb(
-    label="Abandon",
+    title=gettext_lazy("Abandon a run of {name}"),
+    button=gettext_lazy("Abandon this run"),
     permission="abandon_routinerun",
-    explains="For a body that is gone or cannot be stopped: the run ends, and its place and its lease are free. It ends"
-    " as failed, and the next attempt may start; if it was asked to stop, it ends as cancelled, and there is no next"
-    " attempt. Should the body still do something, that is not recorded.",
+    explains=gettext_lazy(
+        "For a body that is gone or cannot be stopped: the run ends, and its place and its lease are free. It ends"
+        " as failed, and the next attempt may start; if it was asked to stop, it ends as cancelled, and there is no"
+        " next attempt. Should the body still do something, that is not recorded."
+    ),
     act=service.abandon_run,
-    done=lambda _: "Abandoned the run",
+    done=lambda _run: said("Abandoned the run"),
 )
 
 
@@ -125,13 +139,13 @@ def _verb_page(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID, verb: R
         return HttpResponseRedirect(run_url(run))
     context = {
         **admin.admin_site.each_context(request),
-        "title": f"{verb.label} a run of {run.routine.name}",
+        "title": str(verb.title).format(name=run.routine.name),
         "opts": admin.model._meta,
         "section": "runs",
         "run": run,
         "form": form,
         "explains": verb.explains,
-        "label": f"{verb.label} this run",
+        "label": verb.button,
     }
     return TemplateResponse(request, "routines/end_run.html", context)
 
@@ -146,11 +160,11 @@ def retry(admin: RunAdmin, request: HttpRequest, run_id: uuid.UUID) -> HttpRespo
     try:
         again = service.retry_run(run, requested_by=actor_of(request))
     except RoutineError as refused:
-        admin.message_user(request, str(refused), messages.ERROR)
+        admin.message_user(request, translated(refused), messages.ERROR)
         return HttpResponseRedirect(run_url(run))
-    done = f"Asked for another run of {run.routine.name} with the same arguments"
+    done = said("Asked for another run of {name} with the same arguments", name=run.routine.name)
     note(request, run.routine, f"{done} as run {run.pk}")
-    admin.message_user(request, f"{done}.", messages.SUCCESS)
+    admin.message_user(request, f"{translated(done)}.", messages.SUCCESS)
     return HttpResponseRedirect(run_url(again))
 
 
@@ -159,10 +173,10 @@ def _acted(admin: RunAdmin, request: HttpRequest, run: RoutineRun, form: VerbFor
     try:
         done = verb.done(verb.act(run, reason=reason, actor=actor_of(request)))
     except RoutineError as refused:
-        form.add_error(None, str(refused))
+        form.add_error(None, translated(refused))
         return False
     note(request, run, done, reason)
-    admin.message_user(request, f"{done}.", messages.SUCCESS)
+    admin.message_user(request, f"{translated(done)}.", messages.SUCCESS)
     return True
 
 
@@ -176,8 +190,8 @@ def _live_facts(run: RoutineRun) -> dict[str, Any]:
         "late": lateness_of(run),
         "steps": steps_of(run, now),
         "note": masked(_told(run)).get("note", ""),
-        "bar": meter(done, total, label=f"{done:g} of {total:g}") if total else None,
-        "share": f"{done:g} of {total:g} ({100 * done / total:.0f} %)" if total else "",
+        "bar": meter(done, total, label=_("{done} of {total}").format(**_figures(done, total))) if total else None,
+        "share": _share(done, total) if total else "",
         "log": [{"at": one.at, "line": masked_line(one.line)} for one in RunLog.objects.filter(run_id=run.pk)],
         "result": None if run.result is None else masked_result(run.result),
         "error": masked_text(run.error) if run.error else "",
@@ -194,6 +208,15 @@ def _progress(run: RoutineRun) -> tuple[float, float]:
         return float(done), float(total)
     except OverflowError:
         return 0.0, 0.0
+
+
+def _share(done: float, total: float) -> str:
+    share = _("{done} of {total} ({percent} %)")
+    return share.format(**_figures(done, total), percent=f"{100 * done / total:.0f}")
+
+
+def _figures(done: float, total: float) -> dict[str, str]:
+    return {"done": in_figures(f"{done:g}"), "total": in_figures(f"{total:g}")}
 
 
 def _told(run: RoutineRun) -> dict[str, Any]:

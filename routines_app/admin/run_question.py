@@ -10,20 +10,37 @@ from typing import Any
 
 from django.http import QueryDict
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext
 
 from routines_app import service
 from routines_app.admin.phrases import clock_time
-from routines_app.core.errors import NotFound, RoutineError
+from routines_app.admin.translating import translated
+from routines_app.core.errors import InvalidValue, NotFound, RoutineError
+from routines_app.core.said import said
 from routines_app.models import Routine
 
-RANGES = {"hour": "Last hour", "today": "Today", "24h": "Last 24 hours", "7d": "Last 7 days"}
+RANGES = {
+    "hour": gettext_lazy("Last hour"),
+    "today": gettext_lazy("Today"),
+    "24h": gettext_lazy("Last 24 hours"),
+    "7d": gettext_lazy("Last 7 days"),
+}
 LENGTHS = {"hour": timedelta(hours=1), "24h": timedelta(hours=24), "7d": timedelta(days=7)}
-WORDS = ("status", "trigger", "reason", "pool", "queue", "worker", "task", "error")
+WORDS = {
+    "status": gettext_lazy("status"),
+    "trigger": gettext_lazy("trigger"),
+    "reason": gettext_lazy("reason"),
+    "pool": gettext_lazy("pool"),
+    "queue": gettext_lazy("queue"),
+    "worker": gettext_lazy("worker"),
+    "task": gettext_lazy("task"),
+    "error": gettext_lazy("error"),
+}
 TIMES = ("range", "from", "until", "slot")
 CURSORS = ("before", "after")
 OLDER_NAMES = {"status__exact": "status", "trigger__exact": "trigger"}  # of addresses that somebody has kept
 OWN = ("q", "routine", *WORDS, "final", *TIMES, *CURSORS)
-LABELS = {"q": "search", "range": "time", "from": "from", "until": "until", "slot": "slot"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +80,14 @@ class Question:
 
     def in_words(self) -> list[tuple[str, str]]:
         """What it asks for, a part after another."""
-        said = [("routine", self.routine.name)] if self.routine else []
-        said += [(name, self.typed[name]) for name in WORDS if name in self.typed]
-        said += [("only", "final failures")] if self.typed.get("final") else []
+        told = [(_("routine"), self.routine.name)] if self.routine else []
+        told += [(str(label), self.typed[name]) for name, label in WORDS.items() if name in self.typed]
+        told += [(pgettext("only these runs", "only"), _("final failures"))] if self.typed.get("final") else []
         if self.meant is not None:
             zone = timezone.get_current_timezone()
-            times = (("made since", self.meant.since), ("made before", self.meant.until))
-            said += [(name, clock_time(at, zone)) for name, at in times if at is not None]
-        return said
+            times = ((_("made since"), self.meant.since), (_("made before"), self.meant.until))
+            told += [(name, clock_time(at, zone)) for name, at in times if at is not None]
+        return told
 
 
 def _typed(asked: QueryDict, usually: str) -> dict[str, str]:
@@ -116,7 +133,7 @@ class _Reader:
         try:
             return service.RunSelection.of(**parts)
         except RoutineError as refused:
-            self.problems[refused.field] = str(refused)
+            self.problems[refused.field] = translated(refused)
             return None
 
     def _routine(self, *, searched: bool) -> Routine | None:
@@ -127,11 +144,11 @@ class _Reader:
         part = "routine" if ref else "q"
         try:
             if ref and not service.is_id(ref):
-                raise NotFound("routine", ref, "give the id of a routine")
+                raise NotFound("routine", ref, said("give the id of a routine"))
             return service.find_routine(int(ref) if ref else name)
         except RoutineError as refused:
-            problem = str(refused) if ref else f"No routine is called {name!r}, and it is no run's id."
-            self.problems[part] = problem
+            unknown = _("No routine is called {name}, and it is no run's id.").format(name=repr(name))
+            self.problems[part] = translated(refused) if ref else unknown
             return None
 
     def _times(self) -> tuple[datetime | None, datetime | None]:
@@ -142,7 +159,8 @@ class _Reader:
             return timezone.localtime(self.now).replace(hour=0, minute=0, second=0, microsecond=0), None
         if chosen in LENGTHS:
             return self.now - LENGTHS[chosen], None
-        self.problems["range"] = f"range: {chosen!r} is not accepted: give one of {', '.join(RANGES)}"
+        wrong = InvalidValue("range", chosen, said("give one of {choices}", choices=", ".join(RANGES)))
+        self.problems["range"] = translated(wrong)
         return None, None
 
     def _moment(self, name: str) -> datetime | None:
@@ -152,7 +170,7 @@ class _Reader:
         try:
             return service.read_moment(name, text, now=self.now, zone=timezone.get_current_timezone())
         except RoutineError as refused:
-            self.problems[name] = str(refused)
+            self.problems[name] = translated(refused)
             return None
 
     def _uuid(self, name: str) -> uuid.UUID | None:
@@ -160,7 +178,7 @@ class _Reader:
         if not text:
             return None
         if not _is_uuid(text):
-            self.problems[name] = f"{name}: {text!r} is not accepted: give the id of a run"
+            self.problems[name] = translated(InvalidValue(name, text, said("give the id of a run")))
             return None
         return uuid.UUID(text)
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from routines_app import service
 from routines_app.admin.charts import Stage, waterfall
@@ -22,17 +24,17 @@ SLOT, CREATED, ELIGIBLE, ADMITTED, SENT, STARTED, ENDED = (
     "slot", "created", "eligible", "admitted", "sent", "started", "ended",
 )  # fmt: skip
 BETWEEN = {
-    (SLOT, CREATED): "Until a beat claimed it",
-    (CREATED, ELIGIBLE): "Waited for its time",
-    (ADMITTED, SENT): "Waited to be sent",
-    (SENT, STARTED): "In the broker",
-    (STARTED, ENDED): "Ran",
+    (SLOT, CREATED): gettext_lazy("Until a beat claimed it"),
+    (CREATED, ELIGIBLE): gettext_lazy("Waited for its time"),
+    (ADMITTED, SENT): gettext_lazy("Waited to be sent"),
+    (SENT, STARTED): gettext_lazy("In the broker"),
+    (STARTED, ENDED): gettext_lazy("Ran"),
 }
 UNTIL = {
-    ELIGIBLE: "Until it was eligible",
-    SENT: "Until it was sent",
-    STARTED: "Until it started",
-    ENDED: "Waited until it was ended",
+    ELIGIBLE: gettext_lazy("Until it was eligible"),
+    SENT: gettext_lazy("Until it was sent"),
+    STARTED: gettext_lazy("Until it started"),
+    ENDED: gettext_lazy("Waited until it was ended"),
 }
 KINDS = {SENT: "sent", STARTED: "broker", ENDED: "ran"}
 
@@ -121,10 +123,10 @@ def _coming(run: RoutineRun, now: datetime) -> str:
 
 def _words(run: RoutineRun, before: str, step: str) -> str:
     if step == ADMITTED:
-        return f"Waited in pool {run.pool.name}" if run.pool else "Held back"
+        return _("Waited in pool {name}").format(name=run.pool.name) if run.pool else _("Held back")
     if step == ELIGIBLE and run.publish_count > 1:
-        return UNTIL[ELIGIBLE]  # it may have been on its way before, and was handed back
-    return BETWEEN.get((before, step)) or UNTIL.get(step, "Until it was created")
+        return str(UNTIL[ELIGIBLE])  # it may have been on its way before, and was handed back
+    return str(BETWEEN.get((before, step)) or UNTIL.get(step) or _("Until it was created"))
 
 
 def _kind(before: str, step: str) -> str:

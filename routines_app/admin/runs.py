@@ -15,6 +15,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from routines_app import service
 from routines_app.admin import run_groups, run_many, run_page
@@ -70,7 +72,7 @@ class RunAdmin(SavedFilters):
         try:
             read_ids(",".join(request.POST.getlist(ACTION_CHECKBOX_NAME)))
         except ValueError:
-            raise BadRequest("Runs are chosen by their ids.") from None
+            raise BadRequest(_("Runs are chosen by their ids.")) from None
         return super().response_action(request, *about, **options)
 
     def filter_parameters(self, request: HttpRequest | None = None) -> set[str]:
@@ -132,26 +134,28 @@ class RunAdmin(SavedFilters):
             raise PermissionDenied
         found = RoutineRun.objects.select_related(*SHOWN_WITH).filter(pk=run_id).first()
         if found is None:
-            raise Http404(f"There is no run {run_id}; it may have been pruned.")
+            raise Http404(_("There is no run {id}; it may have been pruned.").format(id=run_id))
         return found
 
-    @admin.display(description="outcome")
+    @admin.display(description=gettext_lazy("outcome"))
     def outcome(self, run: RoutineRun) -> SafeString:
         reason = format_html(' <span class="rt-quiet">{}</span>', run.get_reason_display()) if run.reason else ""
         return format_html('<a class="rt-plain-link" href="{}">{}</a>{}', run_url(run), pill(run.status), reason)
 
-    @admin.display(description="routine")
+    @admin.display(description=gettext_lazy("routine"))
     def routine_name(self, run: RoutineRun) -> SafeString:
         page = reverse("admin:routines_routine_overview", args=[run.routine_id])
         return format_html('<a href="{}">{}</a>', page, run.routine.name)
 
-    @admin.display(description="slot")
+    @admin.display(description=gettext_lazy("slot"))
     def slot(self, run: Any) -> SafeString:
-        many = format_html(' <span class="rt-chip">{} slots</span>', run.occurrences) if run.occurrences > 1 else ""
-        asked = format_html(' <span class="rt-chip rt-asked">{}</span>', "this slot") if run.is_asked_slot else ""
+        count = run.occurrences
+        slots = ngettext("{count} slot", "{count} slots", count).format(count=count)
+        many = format_html(' <span class="rt-chip">{}</span>', slots) if count > 1 else ""
+        asked = format_html(' <span class="rt-chip rt-asked">{}</span>', _("this slot")) if run.is_asked_slot else ""
         return format_html("{}{}{}", moment(run.scheduled_for), many, asked)
 
-    @admin.display(description="trigger")
+    @admin.display(description=gettext_lazy("trigger"))
     def fired_by(self, run: RoutineRun) -> SafeString | str:
         """Of a rotation's run also which rotation, and which phase."""
         if run.rotation is None:
@@ -161,17 +165,17 @@ class RunAdmin(SavedFilters):
         under = format_html('<div class="rt-under"><a href="{}">{}</a>{}</div>', page, run.rotation.name, phase)
         return format_html("{}{}", run.get_trigger_display(), under)
 
-    @admin.display(description="late by")
+    @admin.display(description=gettext_lazy("late by"))
     def late(self, run: RoutineRun) -> SafeString | str:
         late = lateness_of(run)
         return NOTHING if late is None else seconds_in_words(late)
 
-    @admin.display(description="took")
+    @admin.display(description=gettext_lazy("took"))
     def took(self, run: RoutineRun) -> SafeString | str:
         length = length_of(run, service.now())
         return NOTHING if length is None else seconds_in_words(length)
 
-    @admin.display(description="error")
+    @admin.display(description=gettext_lazy("error"))
     def error_line(self, run: Any) -> SafeString | str:
         """What the run's page shows in full, masked as there."""
         line = service.error_line(run.error_start)

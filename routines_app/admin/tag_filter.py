@@ -16,6 +16,7 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from routines_app import service
 from routines_app.models import Routine
@@ -30,7 +31,7 @@ class TagFilter(ListFilter):
     """`?tag=a&tag=b`: routines with both; with `&tags=any`, those with either. Offers what is common among the newest
     routines; a routine's own tags lead here too."""
 
-    title = "tag"
+    title = gettext_lazy("tag")
     parameter_name = "tag"
     parameter_names = ("tag", "tags")
 

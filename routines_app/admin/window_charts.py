@@ -9,18 +9,20 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from routines_app import service
 from routines_app.admin.charts import Band, Point, Stack, bands, scatter, stacks, timeline
+from routines_app.admin.charts.outcomes import counted
 from routines_app.admin.charts.widths import in_each_width
-from routines_app.admin.phrases import seconds_in_words
+from routines_app.admin.phrases import seconds_in_words, weekday_and_date
 from routines_app.admin.run_buckets import READ_PER_BUCKET, Bucket, Quantiles, read_buckets
 from routines_app.admin.run_facts import duration_point, lateness_point, span_of
 from routines_app.models import Routine, RoutineRun
 
 FITTING = 150  # runs that are drawn one by one: more would be a smear
 LONGEST_BODY_MS = 86_400_000  # of a routine without a time-out of its own
-WORDS = {"retried": "tried again", "pending": "waiting"}
+CALLED = {"pending": "waiting"}
 
 
 def window_charts(routine: Routine, now: datetime, length: timedelta) -> dict[str, Any]:
@@ -46,8 +48,8 @@ def _one_by_one(routine: Routine, runs: Sequence[RoutineRun], start: datetime, n
     lateness = _points([lateness_point(run, now) for run in runs], start)
     return {
         "timeline": in_each_width(lambda width: timeline(spans, width=width, **window)),
-        "durations": scatter(durations, label="Duration", limit=_time_out(routine), **window),
-        "lateness": scatter(lateness, label="Lateness", **window),
+        "durations": scatter(durations, label=_("Duration"), limit=_time_out(routine), **window),
+        "lateness": scatter(lateness, label=_("Lateness"), **window),
         "buckets": [],
     }
 
@@ -60,12 +62,12 @@ def _in_buckets(routine: Routine, start: datetime, now: datetime) -> dict[str, A
     window: dict[str, Any] = {"start": start, "end": now, "zone": timezone.get_current_timezone()}
     found = read_buckets(routine, start, now)
     columns = [_stack(routine, bucket) for bucket in found]
-    durations = [_band(routine, bucket, "took", bucket.durations) for bucket in found if bucket.durations]
-    lateness = [_band(routine, bucket, "late by", bucket.lateness) for bucket in found if bucket.lateness]
+    durations = [_band(routine, one, _("{when}: took {lengths}"), one.durations) for one in found if one.durations]
+    lateness = [_band(routine, one, _("{when}: late by {lengths}"), one.lateness) for one in found if one.lateness]
     return {
         "timeline": in_each_width(lambda width: stacks(columns, width=width, **window)),
-        "durations": bands(durations, label="Duration", limit=_time_out(routine), **window),
-        "lateness": bands(lateness, label="Lateness", **window),
+        "durations": bands(durations, label=_("Duration"), limit=_time_out(routine), **window),
+        "lateness": bands(lateness, label=_("Lateness"), **window),
         "buckets": [_row(routine, bucket) for bucket in found if bucket.counts],
         "sampled": READ_PER_BUCKET if any(bucket.is_estimate for bucket in found) else 0,
     }
@@ -81,13 +83,13 @@ def _stack(routine: Routine, bucket: Bucket) -> Stack:
     return Stack(begin=bucket.begin, end=bucket.end, parts=list(bucket.counts.items()), label=label, href=href)
 
 
-def _band(routine: Routine, bucket: Bucket, verb: str, measured: Quantiles) -> Band:
+def _band(routine: Routine, bucket: Bucket, said: str, measured: Quantiles) -> Band:
     return Band(
         begin=bucket.begin,
         end=bucket.end,
         middle=measured.middle,
         high=measured.high,
-        label=f"{span_in_words(bucket)}: {verb} {quantiles_in_words(measured)}",
+        label=said.format(when=span_in_words(bucket), lengths=quantiles_in_words(measured)),
         href=runs_between(routine, bucket.begin, bucket.end),
     )
 
@@ -117,16 +119,18 @@ def span_in_words(bucket: Bucket) -> str:
     zone = timezone.get_current_timezone()
     begin, end = bucket.begin.astimezone(zone), bucket.end.astimezone(zone)
     clock = "%H:%M" if end - begin >= timedelta(minutes=5) else "%H:%M:%S"
-    return f"{begin:%a} {begin.day} {begin:%b}, {begin.strftime(clock)} to {end.strftime(clock)}"
+    said = _("{date}, {first} to {last}")
+    return said.format(date=weekday_and_date(begin), first=begin.strftime(clock), last=end.strftime(clock))
 
 
 def counts_in_words(bucket: Bucket) -> str:
     """`120 success, 3 failed`; `about 3,400 success` where not all were read."""
-    about = "about " if bucket.is_estimate else ""
-    return ", ".join(f"{about}{count:,} {WORDS.get(kind, kind)}" for kind, count in bucket.counts.items())
+    counts = ((CALLED.get(kind, kind), count) for kind, count in bucket.counts.items())
+    return ", ".join(counted(kind, count, about=bucket.is_estimate) for kind, count in counts)
 
 
 def quantiles_in_words(measured: Quantiles | None) -> str:
     if measured is None:
         return "—"
-    return f"{seconds_in_words(measured.middle)} (median), {seconds_in_words(measured.high)} (95 %)"
+    said = _("{middle} (median), {high} (95 %)")
+    return said.format(middle=seconds_in_words(measured.middle), high=seconds_in_words(measured.high))

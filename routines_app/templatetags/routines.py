@@ -11,6 +11,7 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from routines_app import service
 from routines_app.models import Routine
@@ -29,7 +30,7 @@ def routine_assets() -> SafeString:
 
 
 @register.inclusion_tag("routines/button.html", takes_context=True)
-def routine_button(context: dict[str, Any], routine: Routine | int | str, label: str = "Run now") -> dict[str, Any]:
+def routine_button(context: dict[str, Any], routine: Routine | int | str, label: str | None = None) -> dict[str, Any]:
     """A button that runs the routine and shows what becomes of the run; nothing for those who may not.
 
     Works without JavaScript too: the form then returns to this page.
@@ -42,7 +43,7 @@ def routine_button(context: dict[str, Any], routine: Routine | int | str, label:
     return {
         "may_run": True,
         "routine": found,
-        "label": label,
+        "label": _("Run now") if label is None else label,
         "token": uuid4().hex,
         "run_url": reverse("routines:run", args=[found.pk]),
         "runs_url": reverse("routines:runs", args=[found.pk]),

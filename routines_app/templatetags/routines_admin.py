@@ -10,11 +10,13 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import pgettext
 
 from routines_app import service
 from routines_app.admin import due_markup, markup, phrases, routine_columns, run_facts
 from routines_app.admin import health_bar as bar
 from routines_app.admin.charts import sparkline
+from routines_app.admin.code_words import code_in_words
 from routines_app.admin.page_zone import ROUTINE, UTC, VIEWER, zone_of
 from routines_app.admin.recent import Recent
 from routines_app.admin.translating import translated as in_their_language
@@ -65,7 +67,8 @@ def page_zone(context: template.Context) -> dict[str, object]:
     """In which zone the page shows its times, and the choice of another one."""
     request, now = context["request"], service.now()
     chosen = zone_of(request)
-    choices = [(VIEWER, "Yours"), *([(ROUTINE, "The routine's")] if chosen.of_a_routine else []), (UTC, "UTC")]
+    of_the_routine = [(ROUTINE, pgettext("timezone", "The routine's"))] if chosen.of_a_routine else []
+    choices = [(VIEWER, pgettext("timezone", "Yours")), *of_the_routine, (UTC, "UTC")]
     return {
         "zone": chosen,
         "label": chosen.label(now),
@@ -93,7 +96,7 @@ def duration(ms: int | None) -> SafeString | str:
 @register.filter
 def words(code: str) -> str:
     """`catch_up` as `catch up`: a stored code for people."""
-    return str(code).replace("_", " ").replace("-", " ").lower()
+    return code_in_words(str(code))
 
 
 @register.filter

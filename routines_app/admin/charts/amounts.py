@@ -6,9 +6,11 @@ from collections.abc import Callable
 from math import ceil, log10
 from typing import NamedTuple
 
+from routines_app.admin.phrases import in_figures, years_in_short
+
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86_400, 365 * 86_400
 THOUSANDS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
-UNITS = ((YEAR, "y"), (DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (1, "s"))
+UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (1, "s"))
 # What the highest amount of an axis may be, in its unit: half of it is a number that people name, too.
 OF_A_UNIT = ((MINUTE, (1, 2, 4, 6, 10, 20, 40)), (HOUR, (1, 2, 4, 6, 12)), (DAY, (1, 2, 4, 6, 10, 20, 60, 180)))
 
@@ -32,6 +34,8 @@ def seconds_in_short(seconds: float) -> str:
     """`0`, `500 ms`, `1.5 s`, `2 min`, `1.5 h`, `3 d`: one unit, three figures at most."""
     if seconds <= 0:
         return "0"
+    if seconds >= YEAR:
+        return years_in_short(_three_figures(seconds / YEAR))
     for size, sign in UNITS:
         if seconds >= size:
             return f"{_three_figures(seconds / size)} {sign}"
@@ -60,8 +64,8 @@ def round_up_seconds(seconds: float) -> float:
 def _three_figures(amount: float) -> str:
     """Never `6e+03`, and no zeros behind the point."""
     places = 0 if amount >= 100 else 1 if amount >= 10 else 2
-    shown = f"{amount:,.{places}f}"
-    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+    shown = f"{amount:.{places}f}"
+    return in_figures(shown.rstrip("0").rstrip(".") if "." in shown else shown, grouped=True)
 
 
 COUNTS = Unit(count_in_short, round_up)

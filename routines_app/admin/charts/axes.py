@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from routines_app.admin.charts.amounts import Unit, seconds_in_short
 from routines_app.admin.charts.svg import element, text
+from routines_app.admin.phrases import weekday_and_date
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 STEPS = (10, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR)
@@ -65,7 +66,7 @@ class TimeAxis:
     @staticmethod
     def _label(local: datetime, step: int) -> str:
         if step >= DAY or (local.hour, local.minute, local.second) == (0, 0, 0):
-            return f"{local:%a} {local.day} {local:%b}"
+            return weekday_and_date(local)
         return f"{local:%H:%M}" if step >= MINUTE else f"{local:%H:%M:%S}"
 
 

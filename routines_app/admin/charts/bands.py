@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from routines_app.admin.charts.amounts import SECONDS
 from routines_app.admin.charts.axes import AmountAxis, TimeAxis
@@ -36,8 +37,10 @@ def bands(
     drawn = [*amounts.drawn(LEFT, RIGHT), *limit_line(limit, amounts), *time_labels(times)]
     drawn += [_band(band, times, amounts) for band in measured]
     if not measured:
-        drawn.append(text((LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2, "Nothing in this window", "rt-empty", "middle"))
-    return chart(WIDTH, HEIGHT, f"{label}: median and 95 %", *drawn, class_="rt-scatter", links=True)
+        drawn.append(text((LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2, _("Nothing in this window"), "rt-empty", "middle"))
+    return chart(
+        WIDTH, HEIGHT, _("{label}: median and 95 %").format(label=label), *drawn, class_="rt-scatter", links=True
+    )
 
 
 def _band(band: Band, times: TimeAxis, amounts: AmountAxis) -> SafeString:

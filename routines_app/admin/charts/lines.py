@@ -9,6 +9,8 @@ from itertools import pairwise
 from math import ceil
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from routines_app.admin.charts.amounts import seconds_in_short
 from routines_app.admin.charts.axes import LENGTHS, AmountAxis, TimeAxis
@@ -47,9 +49,11 @@ def lines(
     drawn += [part for kind in KINDS for part in _line(samples, kind, times, lengths)]
     drawn += _hits(samples, times)
     if not samples:
-        words = "Nothing was measured in this window yet: the first samples come within ten minutes"
+        words = _("Nothing was measured in this window yet: the first samples come within ten minutes")
         drawn.append(text((LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2, words, "rt-empty", "middle"))
-    label = f"Staleness over time: {len(samples)} moments"
+    count = len(samples)
+    label = ngettext("Staleness over time: {count} moments", "Staleness over time: {count} moments", count)
+    label = label.format(count=count)
     return chart(WIDTH, HEIGHT, label, element("desc", describe(samples)), *drawn, class_="rt-lines")
 
 
@@ -60,9 +64,13 @@ def describe(samples: Sequence[Sample]) -> str:
 
 def _said(kind: str, values: Sequence[float]) -> str:
     if not values:
-        return f"{kind}: not measured"
-    between = f"between {seconds_in_words(min(values))} and {seconds_in_words(max(values))}"
-    return f"{kind}: {between}, {seconds_in_words(values[-1])} at last"
+        return _("stalest: not measured") if kind == "stalest" else _("median: not measured")
+    least, most, last = (seconds_in_words(value) for value in (min(values), max(values), values[-1]))
+    if kind == "stalest":
+        said = _("stalest: between {least} and {most}, {last} at last")
+    else:
+        said = _("median: between {least} and {most}, {last} at last")
+    return said.format(least=least, most=most, last=last)
 
 
 def _step(most: float) -> float:

@@ -9,8 +9,11 @@ from datetime import datetime, tzinfo
 from itertools import pairwise
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from routines_app.admin.charts.axes import LengthAxis, TimeAxis
+from routines_app.admin.charts.outcomes import counted
 from routines_app.admin.charts.svg import chart, element, linked
 from routines_app.admin.phrases import seconds_in_words
 
@@ -53,7 +56,7 @@ def pace(steps: Sequence[Step], changes: Sequence[Change], *, zone: tzinfo) -> S
     drawn = [*times.drawn(TOP, BOTTOM), *lengths.drawn(LEFT, RIGHT), *_risers(steps, times, lengths)]
     drawn += [_tread(step, times, lengths) for step in steps]
     drawn += [_flag(change, times) for change in shown]
-    label = f"Interval over time: {len(steps)} distances between slots"
+    label = _("Interval over time: {count} distances between slots").format(count=len(steps))
     says = element("desc", describe(steps, shown))
     return chart(WIDTH, HEIGHT, label, says, *drawn, class_="rt-pace", links=True)
 
@@ -62,9 +65,11 @@ def describe(steps: Sequence[Step], changes: Sequence[Change]) -> str:
     """The same in words, for whoever cannot see it."""
     lengths = [step.seconds for step in steps]
     counts = Counter(step.kind for step in steps)
-    kinds = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
-    between = f"between {seconds_in_words(min(lengths))} and {seconds_in_words(max(lengths))}"
-    return f"{between}; {kinds}; {len(changes)} change{'' if len(changes) == 1 else 's'} of the schedule"
+    kinds = ", ".join(counted(kind, count) for kind, count in counts.most_common())
+    least, most = seconds_in_words(min(lengths)), seconds_in_words(max(lengths))
+    between = _("between {least} and {most}").format(least=least, most=most)
+    changed = ngettext("{count} change of the schedule", "{count} changes of the schedule", len(changes))
+    return f"{between}; {kinds}; {changed.format(count=len(changes))}"
 
 
 def _tread(step: Step, times: TimeAxis, lengths: LengthAxis) -> SafeString:

@@ -6,12 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
 
 from routines_app.admin.charts.svg import chart, element
 
 WIDTH, HEIGHT = 96.0, 12.0
 GAP, WIDEST = 3.0, 30.0
-WORDS = {"done": "done", "running": "running", "next": "next", "failed": "failed", "later": "to come"}
+WORDS = {
+    "done": pgettext_lazy("a phase", "done"),
+    "running": pgettext_lazy("a phase", "running"),
+    "next": pgettext_lazy("a phase", "next"),
+    "failed": pgettext_lazy("a phase", "failed"),
+    "later": pgettext_lazy("a phase", "to come"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +31,7 @@ class PhaseStep:
 
     @property
     def label(self) -> str:
-        return f"{self.name or 'the whole cycle'}: {WORDS[self.state]}"
+        return f"{self.name or _('the whole cycle')}: {WORDS[self.state]}"
 
 
 def phase_strip(steps: Sequence[PhaseStep]) -> SafeString:
@@ -35,7 +43,7 @@ def phase_strip(steps: Sequence[PhaseStep]) -> SafeString:
 
 def describe(steps: Sequence[PhaseStep]) -> str:
     """The same in words, for whoever cannot see it."""
-    return ", ".join(step.label for step in steps) or "No phases"
+    return ", ".join(step.label for step in steps) or _("No phases")
 
 
 def _step(step: PhaseStep, x: float, width: float) -> SafeString:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from routines_app.admin.charts.amounts import SECONDS
 from routines_app.admin.charts.axes import AmountAxis, TimeAxis
@@ -35,8 +37,9 @@ def scatter(
     drawn = [*amounts.drawn(LEFT, RIGHT), *limit_line(limit, amounts), *(_dot(p, times, amounts) for p in points)]
     drawn += time_labels(times)
     if not points:
-        drawn.append(text((LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2, "Nothing in this window", "rt-empty", "middle"))
-    return chart(WIDTH, HEIGHT, f"{label}: {len(points)} runs", *drawn, class_="rt-scatter", links=True)
+        drawn.append(text((LEFT + RIGHT) / 2, (TOP + BOTTOM) / 2, _("Nothing in this window"), "rt-empty", "middle"))
+    said = ngettext("{label}: {count} runs", "{label}: {count} runs", len(points))
+    return chart(WIDTH, HEIGHT, said.format(label=label, count=len(points)), *drawn, class_="rt-scatter", links=True)
 
 
 def _dot(point: Point, times: TimeAxis, amounts: AmountAxis) -> SafeString:

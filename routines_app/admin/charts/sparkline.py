@@ -9,7 +9,10 @@ from math import sqrt
 from statistics import median
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
+from routines_app.admin.charts.outcomes import counted
 from routines_app.admin.charts.svg import chart, element
 from routines_app.admin.phrases import seconds_in_words
 
@@ -46,14 +49,16 @@ def sparkline(bars: Sequence[Bar]) -> SafeString:
 def describe(bars: Sequence[Bar]) -> str:
     """The same in words, for the tooltip and the screen reader."""
     if not bars:
-        return "No runs yet"
+        return _("No runs yet")
     counts = Counter(bar.outcome.lower() for bar in bars)
-    words = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
-    lengths = [bar.seconds for bar in bars if bar.seconds is not None]
-    middle = f"; median {seconds_in_words(median(lengths))}" if lengths else ""
-    slots = "Last slot" if len(bars) == 1 else f"Last {len(bars)} slots"
-    retried = sum(bar.attempts > 1 for bar in bars)
-    return f"{slots}: {words}{f'; {retried} needed retries' if retried else ''}{middle}"
+    words = ", ".join(counted(outcome, count) for outcome, count in counts.most_common())
+    slots = ngettext("Last slot: {outcomes}", "Last {count} slots: {outcomes}", len(bars))
+    said = [slots.format(count=len(bars), outcomes=words)]
+    if retried := sum(bar.attempts > 1 for bar in bars):
+        said.append(ngettext("{count} needed retries", "{count} needed retries", retried).format(count=retried))
+    if lengths := [bar.seconds for bar in bars if bar.seconds is not None]:
+        said.append(_("median {length}").format(length=seconds_in_words(median(lengths))))
+    return "; ".join(said)
 
 
 def _height(bar: Bar, longest: float) -> float:

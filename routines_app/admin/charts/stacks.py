@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from routines_app.admin.charts.amounts import COUNTS
 from routines_app.admin.charts.axes import AmountAxis, TimeAxis
@@ -29,7 +30,7 @@ class Stack:
 
     @property
     def total(self) -> int:
-        return sum(amount for _, amount in self.parts)
+        return sum(amount for _kind, amount in self.parts)
 
 
 def stacks(columns: Sequence[Stack], *, start: datetime, end: datetime, zone: tzinfo, width: Width) -> SafeString:
@@ -40,8 +41,8 @@ def stacks(columns: Sequence[Stack], *, start: datetime, end: datetime, zone: tz
     drawn = [*times.drawn(TOP, BOTTOM), *amounts.drawn(LEFT, width.right)]
     drawn += [_column(column, times, amounts) for column in columns if column.total]
     if not most:
-        drawn.append(text(width.middle, (TOP + BOTTOM) / 2, "No runs in this window", "rt-empty", "middle"))
-    label = f"Runs of {len(columns)} parts of the window, by outcome"
+        drawn.append(text(width.middle, (TOP + BOTTOM) / 2, _("No runs in this window"), "rt-empty", "middle"))
+    label = _("Runs of {count} parts of the window, by outcome").format(count=len(columns))
     return chart(width.pixels, HEIGHT, label, *drawn, class_=f"rt-timeline {width.class_}", links=True)
 
 

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
+from routines_app.admin.charts.outcomes import counted
 from routines_app.admin.charts.svg import chart, element, linked
 
 SLOTS = 60
@@ -37,10 +40,11 @@ def tick_strip(ticks: Sequence[Tick]) -> SafeString:
 def describe(ticks: Sequence[Tick]) -> str:
     """The same in words."""
     if not ticks:
-        return "No ticks yet"
+        return _("No ticks yet")
     counts = Counter(tick.outcome for tick in ticks)
-    said = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
-    return f"The last {len(ticks)} ticks: {said}" if len(ticks) > 1 else f"The last tick: {said}"
+    outcomes = ", ".join(counted(outcome, count) for outcome, count in counts.most_common())
+    said = ngettext("The last tick: {outcomes}", "The last {count} ticks: {outcomes}", len(ticks))
+    return said.format(count=len(ticks), outcomes=outcomes)
 
 
 def _bar(tick: Tick, place: int) -> SafeString:

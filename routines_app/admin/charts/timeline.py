@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from routines_app.admin.charts.axes import TimeAxis
 from routines_app.admin.charts.svg import chart, element, linked, text
@@ -57,7 +59,8 @@ def timeline(
     lanes = max((one.lane for one in placed), default=0) + 1
     bottom = TOP + lanes * LANE
     drawn = [*axis.drawn(0, bottom), *_now_line(axis, bottom), *_links(placed), *(_bar(one) for one in placed)]
-    label = f"Timeline of {len(spans)} runs" if spans else "No runs in this window"
+    said = ngettext("Timeline of {count} runs", "Timeline of {count} runs", len(spans))
+    label = said.format(count=len(spans)) if spans else _("No runs in this window")
     if not spans:
         drawn.append(text(width.middle, TOP + BAR_HEIGHT, label, class_="rt-empty", anchor="middle"))
     return chart(width.pixels, bottom + FOOT, label, *drawn, class_=f"rt-timeline {width.class_}", links=True)
