@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
+from routines_app.models.labels import LABELS
 
-def choices_of(words: type[StrEnum]) -> list[tuple[str, str]]:
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
+
+def choices_of(words: type[StrEnum]) -> list[tuple[str, _StrPromise]]:
     """What Django's `choices` takes: the stored code and a label for people."""
-    return [(word.value, word.value.replace("_", " ").replace("-", " ").capitalize()) for word in words if word]
+    return [(word.value, label) for word, label in LABELS[words].items()]
+
+
+def label_of(words: type[StrEnum], code: str) -> str:
+    """What people call that code of these words; one that nobody knows (a newer version wrote it), as it is spelled."""
+    label = LABELS[words].get(code)  # type: ignore[call-overload]  # a word equals its code
+    return code.replace("_", " ").replace("-", " ").capitalize() if label is None else str(label)
 
 
 def word_field(words: type[StrEnum], default: StrEnum | None = None, **options: Any) -> models.CharField[str, str]:
