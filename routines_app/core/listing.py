@@ -7,6 +7,11 @@ from collections.abc import Sequence
 from routines_app.core.said import Said, said, together
 
 
+def listed(names: Sequence[str]) -> Said:
+    """`a, b, c`, or that there is none."""
+    return together(", ", names) if names else said("none")
+
+
 def either(things: Sequence[str]) -> Said:
     """`a`, `a or b`, `a or b or c`: any of them would do."""
     if len(things) == 1:

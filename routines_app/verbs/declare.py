@@ -19,6 +19,7 @@ from typing import Any
 from django.db import transaction
 
 from routines_app.core.errors import DuplicateName, InvalidValue, NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine, ScheduleChange
 from routines_app.protocol.ledger.database import ledger_alias
@@ -249,7 +250,7 @@ def _revive_active(routine: Routine, actor: Process) -> None:
     with editing(routine.pk, actor=actor, reason="declared in code again") as edit:
         cancel_waiting(routine.pk, edit.now)
         if has_waiting(routine.pk):
-            raise NotAllowed("routine", routine.name, "runs from before its archive are still being cancelled")
+            raise NotAllowed("routine", routine.name, said("runs from before its archive are still being cancelled"))
         edit.routine.status, edit.routine.paused_until, edit.routine.pause_reason = RoutineStatus.ACTIVE, None, ""
         edit.save_routine("status", "paused_until", "pause_reason")
         if edit.routine.rotation_id is not None:

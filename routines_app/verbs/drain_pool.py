@@ -13,6 +13,7 @@ from uuid import UUID
 
 from routines_app.coordination.wakeups import stop_runs, wake_beats
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.end.overlap import request_stop
@@ -52,7 +53,9 @@ def open_pool(pool: Pool | int | str) -> Pool:
             locked.max_concurrent, locked.drained_from = locked.drained_from, None
             locked.save(using=ledger_alias(), update_fields=["drained_from", "max_concurrent"])
         elif not locked.max_concurrent:
-            raise NotAllowed("pool", locked.name, "its ceiling was set to 0: give it another one, with update_pool")
+            raise NotAllowed(
+                "pool", locked.name, said("its ceiling was set to 0: give it another one, with update_pool")
+            )
         on_commit(wake_beats)
     return locked
 

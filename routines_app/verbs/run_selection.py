@@ -18,6 +18,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.core.words import RARE_TRIGGERS, Reason, RunStatus, RunTrigger
 from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
@@ -88,7 +89,7 @@ class RunSelection:
             until=None if until is None else moment("until", until),
         )
         if found.since and found.until and found.since >= found.until:
-            raise InvalidValue("until", str(until), f"give a time after {found.since.isoformat()}")
+            raise InvalidValue("until", str(until), said("give a time after {since}", since=found.since.isoformat()))
         return found
 
     @property

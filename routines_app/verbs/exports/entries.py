@@ -7,6 +7,7 @@ from typing import Any
 
 from routines_app.core.durations import format_duration
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Pool, Rotation, Routine
 from routines_app.models.json_field import Unread
@@ -68,7 +69,7 @@ def stored_value(field: Field, routine: Routine, rotation: Rotation | None) -> A
 def written(field: Field, value: Any, hider: Hider) -> Any:
     """As a file has it."""
     if isinstance(value, Unread):
-        raise InvalidValue(f"{hider.owner}: {field.name}", str(value), "mend what plain SQL has put there first")
+        raise InvalidValue(f"{hider.owner}: {field.name}", str(value), said("mend what plain SQL has put there first"))
     if value is None:
         return None
     match field.kind:

@@ -9,6 +9,7 @@ from typing import Any
 from kombu import Exchange, Queue
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 
 MILLISECOND, SECOND, DAY = timedelta(milliseconds=1), timedelta(seconds=1), timedelta(days=1)
 CARRIED = frozenset(
@@ -83,6 +84,6 @@ def _expiry(expires: Any, zone: tzinfo) -> dict[str, Any]:
 def duration(name: str, value: Any) -> timedelta:
     """Celery's numbers are seconds, and parts of them; a routine has whole milliseconds."""
     if isinstance(value, bool) or not isinstance(value, int | float | timedelta):
-        raise InvalidValue(name, value, "give seconds or a timedelta")
+        raise InvalidValue(name, value, said("give seconds or a timedelta"))
     exact = value if isinstance(value, timedelta) else timedelta(seconds=value)
     return round(exact / MILLISECOND) * MILLISECOND
