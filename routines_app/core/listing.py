@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from routines_app.core.said import Said, said, together
 
 
-def listed(names: Sequence[str]) -> Said:
+def listed(names: Iterable[str]) -> Said:
     """`a, b, c`, or that there is none."""
-    return together(", ", names) if names else said("none")
+    return together(", ", names) or said("none")
 
 
 def either(things: Sequence[str]) -> Said:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import models
 
 from routines_app.models.labels import LABELS
 
-if TYPE_CHECKING:
-    from django.utils.functional import _StrPromise
 
-
-def choices_of(words: type[StrEnum]) -> list[tuple[str, _StrPromise]]:
-    """What Django's `choices` takes: the stored code and a label for people."""
+def choices_of(words: type[StrEnum]) -> list[tuple[str, Any]]:
+    """What Django's `choices` takes: the stored code and a label for people, in the language of whoever looks."""
     return [(word.value, label) for word, label in LABELS[words].items()]
 
 

@@ -71,11 +71,11 @@ def backfill_status(routine: RoutineRef, batch: str) -> BackfillStatus:
 
 def cancel_backfill(routine: RoutineRef, batch: str, *, reason: str = "", actor: str = "") -> int:
     """Cancel what of a backfill waits, its retries too; what runs goes on. How many there were."""
-    said = who_and_why("cancelled", reason, actor)
+    told = who_and_why("cancelled", reason, actor)
     with editing(routine, actor=actor, reason=reason) as edit:
         status = backfill_status(edit.routine, batch)
         waiting = [run.pk for run in status.runs if run.status == RunStatus.PENDING]
-        return end_pending(edit.routine.pk, waiting, Reason.CANCELLED, edit.now, said) if waiting else 0
+        return end_pending(edit.routine.pk, waiting, Reason.CANCELLED, edit.now, told) if waiting else 0
 
 
 def _first_attempts(routine_id: int, batch: str, made_at: datetime) -> list[RoutineRun]:

@@ -72,10 +72,10 @@ def stop_pool(
     What waits stays waiting. It is done in batches, and after each `progress` is told how many were asked so far; what
     it raises ends the work there, and the same call again goes on.
     """
-    said, asked = who_and_why("cancelled", reason, actor), 0
+    told, asked = who_and_why("cancelled", reason, actor), 0
     drained = drain_pool(pool)
     for batch in _running(drained):
-        asked += _stop(drained, batch, said)
+        asked += _stop(drained, batch, told)
         if progress is not None:
             progress(asked)
     return asked
@@ -113,13 +113,13 @@ def _running(pool: Pool) -> Iterator[list[UUID]]:
         found = list(unasked.filter(id__gt=found[-1]).values_list("id", flat=True)[:AT_ONCE])
 
 
-def _stop(pool: Pool, run_ids: list[UUID], said: str) -> int:
+def _stop(pool: Pool, run_ids: list[UUID], told: str) -> int:
     """The first request counts. One that ends at this moment has simply ended."""
     with verb_transaction("pool", pool.name):
         now = clock.now()
         asked = request_stop(run_ids, Reason.CANCELLED, now)
-        if said:
+        if told:
             ours = RoutineRun.objects.using(ledger_alias()).filter(id__in=run_ids, stop_requested_at=now)
-            ours.filter(status=RunStatus.RUNNING).update(error=said)
+            ours.filter(status=RunStatus.RUNNING).update(error=told)
         on_commit(lambda: stop_runs(run_ids))
     return asked

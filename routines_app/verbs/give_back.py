@@ -31,8 +31,8 @@ def give_back(
     who gets them. What code says nothing about gets its default. Nothing differs: nothing happens.
     """
     chosen = None if fields is None else _together(map(_known, fields))
-    said = f"{GIVEN_BACK}: {reason}" if reason else GIVEN_BACK
-    with editing(routine, actor=actor, reason=said) as edit:
+    why = f"{GIVEN_BACK}: {reason}" if reason else GIVEN_BACK
+    with editing(routine, actor=actor, reason=why) as edit:
         _refuse_own(edit.routine)
         refuse_archived(edit.routine, said("an archived routine has nothing to give back"))
         by_code = differences(edit.routine)

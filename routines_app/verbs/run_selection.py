@@ -143,9 +143,9 @@ class RunSelection:
 
     def _rest(self) -> Q:
         columns = ("status", "trigger", "reason", "pool_id", "queue", "worker", "task")
-        said = {name: getattr(self, name) for name in columns if getattr(self, name) is not None}
+        asked = {name: getattr(self, name) for name in columns if getattr(self, name) is not None}
         led_to = self._led_to()
-        rest = Q(**{name: value for name, value in said.items() if led_to.get(name) != value})
+        rest = Q(**{name: value for name, value in asked.items() if led_to.get(name) != value})
         if self.error is not None and led_to.get("status") != RunStatus.FAILED:
             rest &= Q(status=RunStatus.FAILED)
         if self.active and "status__in" not in led_to:

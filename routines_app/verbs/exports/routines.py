@@ -77,10 +77,10 @@ class Drafter:
             setattr(rotation, column, value)
         pause = new_pause(wanted, self.now)
         hider = Hider(wanted.name, wanted.secret_places)
-        said = entry_of(routine, rotation, hider) | planned_pause(pause, hider)
-        said |= {ARCHIVED: True} if wanted.archived else {}
+        told = entry_of(routine, rotation, hider) | planned_pause(pause, hider)
+        told |= {ARCHIVED: True} if wanted.archived else {}
         made = New(routine=routine, cleaned=cleaned, rotation=rotation, own=own, pause=pause, archived=wanted.archived)
-        return made, _planned(wanted, ImportAction.CREATE, differences({}, said, set()), sealed(hider.secrets))
+        return made, _planned(wanted, ImportAction.CREATE, differences({}, told, set()), sealed(hider.secrets))
 
     def changed(self, wanted: Wanted, stored: Routine, found: dict[str, Any]) -> tuple[Changed | None, PlannedEntry]:
         """Of one that is there; None: it is as the entry says."""

@@ -38,9 +38,9 @@ def _name(entity: Any) -> str:
 
 
 def _message_options(options: Mapping[str, Any]) -> dict[str, Any] | None:
-    said = {"priority": options.get("priority"), "headers": options.get("headers")}
-    said |= {"exchange": _name(options.get("exchange")), "routing_key": options.get("routing_key")}
-    return {name: value for name, value in said.items() if value not in (None, "", {})} or None
+    given_options = {"priority": options.get("priority"), "headers": options.get("headers")}
+    given_options |= {"exchange": _name(options.get("exchange")), "routing_key": options.get("routing_key")}
+    return {name: value for name, value in given_options.items() if value not in (None, "", {})} or None
 
 
 def _time_limit(options: Mapping[str, Any]) -> timedelta | int:
