@@ -6,12 +6,15 @@ keeps its template and its values, from which `admin/translating.py` makes the s
 
 A template is a literal, so that `make messages` finds it, and a whole sentence or a part that other languages also
 have in one piece. A value may itself have been said; it is translated too. An f-string or a concatenation of sentences
-forgets what it was made of: `together` does not.
+forgets what it was made of: `together` does not. Times are values as well (`Moment`), and large numbers (`figure`): how
+they are written is a matter of the language.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from types import MappingProxyType
 from typing import Any
 
@@ -35,9 +38,32 @@ class Said(str):
         return type(self), (self.template, self.plural, self.number, dict(self.values))
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A value of a sentence: a moment, by the clock of a zone."""
+
+    at: datetime
+    zone: tzinfo
+
+    def __str__(self) -> str:
+        """`2026-11-17 03:00:00 CET`."""
+        local = self.at.astimezone(self.zone)
+        return f"{local:%Y-%m-%d %H:%M:%S} {local.tzname() or ''}".rstrip()
+
+
 def said(template: str, /, **values: object) -> Said:
     """The template with its gaps filled: `said("give at most {most}", most=5)`."""
     return Said(template, "", 1, values)
+
+
+def filled(sentence: Said, **values: object) -> Said:
+    """One out of a table of sentences, which were said with their gaps open: `filled(WAITED[reason], pool="mail")`."""
+    return Said(sentence.template, "", 1, values)
+
+
+def figure(number: int) -> Said:
+    """A number as a value that has no unit of its own: `12,345`."""
+    return Said("{number:,}", "", 1, {"number": number})
 
 
 def said_of(count: int, one: str, many: str, /, **values: object) -> Said:
