@@ -13,7 +13,7 @@ from types import MappingProxyType
 from uuid import UUID
 
 from routines_app.core.room import PoolUsage, Queued, share_room
-from routines_app.core.said import Said, said, said_of
+from routines_app.core.said import Moment, Said, said, said_of
 from routines_app.core.words import Reason
 
 
@@ -210,5 +210,5 @@ def replaces(count: int, then: str) -> Said:
     )
 
 
-def _moment(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+def _moment(at: datetime) -> Moment:
+    return Moment(at, UTC)
