@@ -5,6 +5,7 @@ No rules and no queries beyond that: what is accepted is `verbs/checking`, who w
 
 from routines_app.core.words import ChangeKind, Role
 from routines_app.models.moved_entry import MovedEntry, OldFire
+from routines_app.models.names import name_all
 from routines_app.models.node import Node
 from routines_app.models.node_lifetime import NodeLifetime
 from routines_app.models.pause_batch import PauseBatch
@@ -45,3 +46,5 @@ __all__ = [
     "new_run_id",
     "no_hint",
 ]
+
+name_all()
