@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
@@ -15,7 +16,7 @@ from routines_app.masks import masked_line
 BEHIND = frozenset({Reason.OVERLAP, Reason.REPLACING, Reason.OVERDUE, Reason.LEASE_HELD, Reason.KEY_TAKEN})
 """Reasons of a run that waits for another run of its routine."""
 
-STATUS = {
+STATUS: Mapping[str, Said] = {
     RoutineStatus.ACTIVE: said("the routine is active"),
     RoutineStatus.PAUSED: said("the routine is paused"),
     RoutineStatus.PARKED: said("the routine is parked"),
