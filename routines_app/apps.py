@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
+from django.utils.translation import gettext_lazy
 
 
 class RoutinesConfig(AppConfig):
     name = "routines_app"
     label = "routines"
-    verbose_name = "Routines"
+    verbose_name = gettext_lazy("Routines")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from celery import Celery
 
-NO_BROKER = "no Celery app with a broker is configured in this process"
-CONFIGURE = (
+from routines_app.core.said import said
+
+NO_BROKER = said("no Celery app with a broker is configured in this process")
+CONFIGURE = said(
     "make the app in project/celery.py, import it in project/__init__.py, and set CELERY_BROKER_URL;"
     " the README's install section has all three"
 )

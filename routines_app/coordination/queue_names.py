@@ -17,6 +17,7 @@ from celery.app import app_or_default
 from routines_app.conf import get_settings
 from routines_app.coordination.wire_limits import LONGEST_BYTES, is_too_long
 from routines_app.core.errors import shown
+from routines_app.core.said import said
 
 # What our keys begin with after the prefix, which may be empty (`redis_client.key`).
 OWN_WORDS = ("import", "lease", "ledger", "losses", "turn")
@@ -30,9 +31,9 @@ UNACKED_OPTIONS = ("unacked_key", "unacked_index_key", "unacked_mutex_key")
 def refusal(name: str, app: Celery | None = None) -> str:
     """What would be right in place of a queue's name; empty when the name is."""
     if not name.isprintable() or name != name.strip():
-        return "give a name of printable characters, without a space around it"
+        return said("give a name of printable characters, without a space around it")
     if not name or is_too_long(name):
-        return f"give a name of 1 to {LONGEST_BYTES} bytes"
+        return said("give a name of 1 to {most} bytes", most=LONGEST_BYTES)
     conf = app_or_default(app).conf
     options = conf.broker_transport_options or {}  # once: Celery's settings take long to read
     return _of_ours(name, options) or _of_the_broker(name, options, str(conf.event_queue_prefix or "celeryev"))
@@ -42,7 +43,9 @@ def refusal_of_named(name: str, app: Celery | None = None) -> str:
     """The same for a name that a routine gives: the project may have said which there are."""
     allowed = get_settings().queues
     if allowed is not None and name not in allowed:
-        return f"give one of ROUTINES['QUEUES'] ({', '.join(allowed) or 'which is empty'}), or none"
+        if not allowed:
+            return said("give one of ROUTINES['QUEUES'] (which is empty), or none")
+        return said("give one of ROUTINES['QUEUES'] ({names}), or none", names=", ".join(allowed))
     return refusal(name, app)
 
 
@@ -51,28 +54,45 @@ def refusal_of_exchange(name: str, app: Celery | None = None) -> str:
     starts = (*BROKER_STARTS, "reply.")
     events = str(app_or_default(app).conf.event_exchange or "celeryev")
     if name.startswith(starts) or name == events:
-        return f"give an exchange of your own: {events}, and what begins with any of {', '.join(starts)}, are taken"
+        return said(
+            "give an exchange of your own: {events}, and what begins with any of {starts}, are taken",
+            events=events,
+            starts=", ".join(starts),
+        )
     if any(part in name for part in CELERY_PARTS):
-        return f"give an exchange without any of {', '.join(CELERY_PARTS)} in its name: these are Celery's"
+        return said(
+            "give an exchange without any of {parts} in its name: these are Celery's", parts=", ".join(CELERY_PARTS)
+        )
     return ""
 
 
 def _of_ours(name: str, options: Mapping[str, Any]) -> str:
     prefix = get_settings().key_prefix
     if prefix and name.startswith(prefix):
-        return f"give a name that does not begin with {prefix!r}, as keys of our own do (ROUTINES['KEY_PREFIX'])"
+        return said(
+            "give a name that does not begin with {prefix!r}, as keys of our own do (ROUTINES['KEY_PREFIX'])",
+            prefix=prefix,
+        )
     # The key that kombu makes of it. It may have our prefix from there, as every queue then has.
     made = f"{options.get('global_keyprefix') or ''}{name}"
     if made.startswith(prefix) and made.removeprefix(prefix).split(":")[0] in OWN_WORDS:
-        return f"give a name that does not begin with any of {', '.join(OWN_WORDS)}, as keys of our own do"
+        return said(
+            "give a name that does not begin with any of {starts}, as keys of our own do", starts=", ".join(OWN_WORDS)
+        )
     return ""
 
 
 def _of_the_broker(name: str, options: Mapping[str, Any], events: str) -> str:
     starts = (*BROKER_STARTS, events)
     if name.startswith(starts) or name in [options.get(option) for option in UNACKED_OPTIONS]:
-        return f"give a name that does not begin with any of {', '.join(starts)}: these are the broker's and Celery's"
+        return said(
+            "give a name that does not begin with any of {starts}: these are the broker's and Celery's",
+            starts=", ".join(starts),
+        )
     parts = (*CELERY_PARTS, *([str(options["sep"])] if options.get("sep") else []))
     if any(part in name for part in parts):
-        return f"give a name without any of {', '.join(map(shown, parts))}: these are the broker's and Celery's"
+        return said(
+            "give a name without any of {parts}: these are the broker's and Celery's",
+            parts=", ".join(map(shown, parts)),
+        )
     return ""

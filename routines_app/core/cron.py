@@ -20,7 +20,8 @@ from zoneinfo import ZoneInfo
 
 from routines_app.core.cron_fields import Fields, read_fields
 from routines_app.core.errors import InvalidValue
-from routines_app.core.zones import DAY, SECOND, change_between, offset_at, zone_of
+from routines_app.core.said import said
+from routines_app.core.zones import DAY, EXAMPLE, SECOND, change_between, offset_at, zone_of
 
 SEARCH_YEARS = 41  # 29 February on a given weekday can take 40 years around a century that is not a leap year
 REFERENCE_DAY = datetime(2000, 1, 1)  # noqa: DTZ001 - wall time; a whole cycle of leap days and weekdays follows
@@ -142,7 +143,7 @@ class CronExpression:
 def parse_cron(expression: str) -> CronExpression:
     """The parsed `expression`; InvalidValue when it is wrong or can never fire."""
     if not isinstance(expression, str):  # input may be anything, and the cache wants something hashable
-        raise InvalidValue("cron", expression, "give text such as '0 9 * * MON-FRI'")
+        raise InvalidValue("cron", expression, said("give text such as '0 9 * * MON-FRI'"))
     return _parsed(expression)
 
 
@@ -150,7 +151,7 @@ def parse_cron(expression: str) -> CronExpression:
 def _parsed(expression: str) -> CronExpression:
     parsed = CronExpression(text=expression, fields=read_fields(expression))
     if parsed.first_from(REFERENCE_DAY) is None:
-        raise InvalidValue("cron", expression, "this day never comes: give days that exist in those months")
+        raise InvalidValue("cron", expression, said("this day never comes: give days that exist in those months"))
     return parsed
 
 
@@ -173,7 +174,7 @@ def _next_fire(expression: str, timezone: str, after: datetime) -> datetime | No
 def validate_timezone(name: str) -> str:
     """`name` when it is an IANA timezone; InvalidValue with the closest names otherwise."""
     if not isinstance(name, str):
-        raise InvalidValue("timezone", name, "give an IANA name such as Europe/Berlin")
+        raise InvalidValue("timezone", name, said("give an IANA name such as {names}", names=EXAMPLE))
     zone_of(name)
     return name
 

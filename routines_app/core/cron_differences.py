@@ -9,16 +9,17 @@ import re
 
 from routines_app.core.cron_fields import split_fields
 from routines_app.core.cron_values import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, Field
+from routines_app.core.said import said
 
-NARROWS = (
+NARROWS = said(
     "a day field that begins with `*` narrows the other one, as in crontab(5); croniter takes days that match either"
 )
-ONE_VALUE = "a range from a value to itself is that value; croniter takes it for the whole field"
-STEPS_ON = "the step of a range that wraps goes on across the end; croniter begins it anew"
-NEAREST = "a nearest working day and a weekday match either, as two restricted day fields do; croniter wants both"
-NTH = "a day-of-month and a numbered weekday match either, as two restricted day fields do; croniter wants both"
-EVERY_DAY = "a day field that lists every day matches every day; croniter leaves the days to the other field"
-UNKNOWN = "the two read one of its forms differently"
+ONE_VALUE = said("a range from a value to itself is that value; croniter takes it for the whole field")
+STEPS_ON = said("the step of a range that wraps goes on across the end; croniter begins it anew")
+NEAREST = said("a nearest working day and a weekday match either, as two restricted day fields do; croniter wants both")
+NTH = said("a day-of-month and a numbered weekday match either, as two restricted day fields do; croniter wants both")
+EVERY_DAY = said("a day field that lists every day matches every day; croniter leaves the days to the other field")
+UNKNOWN = said("the two read one of its forms differently")
 
 _FIELDS = (SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY)
 _RANGE = re.compile(r"(?P<low>\w+)(?:-(?P<high>\w+))?(?:/(?P<step>[0-9]+))?(?:#[1-5])?")

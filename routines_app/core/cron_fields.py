@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from routines_app.core.cron_days import Days, read_days
 from routines_app.core.cron_values import HOUR, MINUTE, MONTH, SECOND
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 
 NICKNAMES = {
     "@yearly": "0 0 1 1 *",
@@ -55,14 +56,16 @@ def read_fields(expression: str) -> Fields:
 def split_fields(expression: str) -> list[str]:
     """The texts of the six fields, in capitals; a name is spelled out, and without seconds they are 0."""
     if not expression.isascii() or len(expression) > MAX_LENGTH:
-        raise InvalidValue("cron", expression, f"use at most {MAX_LENGTH} plain ASCII characters")
+        raise InvalidValue("cron", expression, said("use at most {most} plain ASCII characters", most=MAX_LENGTH))
     text = expression.strip()
     if text.startswith("@"):
         text = NICKNAMES.get(text.lower(), text)
     parts = text.upper().split()
     if len(parts) == 7:
-        raise InvalidValue("cron", expression, "leave the year out: give 6 fields, and start_at or end_at")
+        raise InvalidValue("cron", expression, said("leave the year out: give 6 fields, and start_at or end_at"))
     if len(parts) not in (5, 6) or text.startswith("@"):
         names = ", ".join(NICKNAMES)
-        raise InvalidValue("cron", expression, f"give 5 fields, 6 with seconds first, or one of {names}")
+        raise InvalidValue(
+            "cron", expression, said("give 5 fields, 6 with seconds first, or one of {names}", names=names)
+        )
     return parts if len(parts) == 6 else ["0", *parts]

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.listing import either
+from routines_app.core.said import Said, said, together
 
 MONTH_NAMES = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 WEEKDAY_NAMES = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
@@ -17,15 +19,15 @@ _HASHED = re.compile(r"[HR](?:[(/].*)?|.*~.*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One position of an expression: its name and what may stand there."""
+    """One position of an expression: what it is called, and what may stand there."""
 
-    name: str
+    called: Said
     low: int
     high: int
     names: tuple[str, ...] = ()
     again: int = 0
     """How many values at the end are second names of the first ones: 7 is Sunday, not an eighth day."""
-    also: str = ""
+    also: Said | None = None
 
     @property
     def size(self) -> int:
@@ -36,9 +38,10 @@ class Field:
         return self.high - self.again
 
     @property
-    def allowed(self) -> str:
-        names = f" or {self.names[0]}-{self.names[-1]}" if self.names else ""
-        return f"the {self.name} field takes {self.low}-{self.high}{names}, with lists, ranges and steps{self.also}"
+    def allowed(self) -> Said:
+        ranges = [f"{self.low}-{self.high}", *([f"{self.names[0]}-{self.names[-1]}"] if self.names else [])]
+        allowed = said("{field} takes {ranges}, with lists, ranges and steps", field=self.called, ranges=either(ranges))
+        return allowed if self.also is None else together("; ", [allowed, self.also])
 
     def number(self, text: str) -> int | None:
         """The value that `text` stands for, or None when it stands for nothing in this field."""
@@ -66,10 +69,12 @@ class Field:
     def refused(self, item: str, expression: str) -> InvalidValue:
         right = self.allowed
         if _HASHED.fullmatch(item):
-            right = "write the value itself (a slot is the same whoever computes it) and spread runs by jitter_ms"
+            right = said("write the value itself (a slot is the same whoever computes it) and spread runs by jitter_ms")
         elif "?" in item:
-            right = "`?` stands alone, as a day-of-month or day-of-week that is not restricted; write `*` elsewhere"
-        return InvalidValue("cron", expression, f"{item!r} is wrong: {right}")
+            right = said(
+                "`?` stands alone, as a day-of-month or day-of-week that is not restricted; write `*` elsewhere"
+            )
+        return InvalidValue("cron", expression, said("{item!r} is wrong: {right}", item=item, right=right))
 
     def _span(self, item: str) -> range | None:
         """The values of one list item, on beyond the field's end if it wraps; None when it is not well formed."""
@@ -92,16 +97,16 @@ class Field:
         return low, self.number(match["high"])
 
 
-SECOND = Field(name="second", low=0, high=59)
-MINUTE = Field(name="minute", low=0, high=59)
-HOUR = Field(name="hour", low=0, high=23)
-DAY = Field(name="day-of-month", low=1, high=31, also="; L, L-3, 25-L, 15W and LW too")
-MONTH = Field(name="month", low=1, high=12, names=MONTH_NAMES)
+SECOND = Field(called=said("the second field"), low=0, high=59)
+MINUTE = Field(called=said("the minute field"), low=0, high=59)
+HOUR = Field(called=said("the hour field"), low=0, high=23)
+DAY = Field(called=said("the day-of-month field"), low=1, high=31, also=said("L, L-3, 25-L, 15W and LW too"))
+MONTH = Field(called=said("the month field"), low=1, high=12, names=MONTH_NAMES)
 WEEKDAY = Field(
-    name="day-of-week",
+    called=said("the day-of-week field"),
     low=0,
     high=7,
     names=WEEKDAY_NAMES,
     again=1,
-    also="; FRI#2, MON-FRI#1 and 5L (the last Friday) too",
+    also=said("FRI#2, MON-FRI#1 and 5L (the last Friday) too"),
 )

@@ -76,6 +76,11 @@ class ImportRefused(RoutineError):
         return type(self), (self.problems,)
 
 
+def in_words(error: Exception) -> str:
+    """What an error says, as a part of another sentence: one of ours can be translated there too."""
+    return error.said if isinstance(error, RoutineError) else str(error)
+
+
 def _plainly(field: str, value: object) -> str:  # noqa: ARG001
     return repr(value)
 

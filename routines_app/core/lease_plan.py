@@ -13,6 +13,7 @@ from types import MappingProxyType
 from uuid import UUID
 
 from routines_app.core.room import PoolUsage, Queued, share_room
+from routines_app.core.said import Moment, Said, said, said_of
 from routines_app.core.words import Reason
 
 
@@ -119,43 +120,43 @@ def _gone(before: LeaseDecision) -> Difference:
         slot=before.slot,
         now=before.verdict,
         then=None,
-        why="it would not be a candidate",
+        why=said("it would not be a candidate"),
     )
 
 
-STARTS = "nothing holds it"
-ON_ITS_WAY = "it was let through and is on its way to the broker"
-TURN_COMES = "a missed slot before it is still being caught up"
-FORGOTTEN = "nothing holds it, and no moment is set: the upkeep lets it go"
+STARTS = said("nothing holds it")
+ON_ITS_WAY = said("it was let through and is on its way to the broker")
+TURN_COMES = said("a missed slot before it is still being caught up")
+FORGOTTEN = said("nothing holds it, and no moment is set: the upkeep lets it go")
 
-HELD: Mapping[Reason, str] = MappingProxyType(
+HELD: Mapping[Reason, Said] = MappingProxyType(
     {
-        Reason.NONE: "its turn comes",
-        Reason.CEILING: "its pool is full",
-        Reason.NOT_YET: "its time has not come",
-        Reason.OVERLAP: "another run of its routine is active",
-        Reason.PAUSED: "its routine is paused",
-        Reason.PARKED: "its routine is parked",
-        Reason.REPLACING: "the run that it replaces has not stopped yet",
-        Reason.OVERDUE: "the run that it replaces cannot be stopped, and still runs",
-        Reason.LEASE_HELD: "a worker found the lease of its routine held",
-        Reason.KEY_TAKEN: "a worker found another run of its routine running",
-        Reason.ROUTINE_HELD: "a worker found the row of its routine held by somebody",
-        Reason.REDIS_AWAY: "a worker could not reach Redis for its lease",
-        Reason.PUBLISH_FAILED: "it could not be published",
+        Reason.NONE: said("its turn comes"),
+        Reason.CEILING: said("its pool is full"),
+        Reason.NOT_YET: said("its time has not come"),
+        Reason.OVERLAP: said("another run of its routine is active"),
+        Reason.PAUSED: said("its routine is paused"),
+        Reason.PARKED: said("its routine is parked"),
+        Reason.REPLACING: said("the run that it replaces has not stopped yet"),
+        Reason.OVERDUE: said("the run that it replaces cannot be stopped, and still runs"),
+        Reason.LEASE_HELD: said("a worker found the lease of its routine held"),
+        Reason.KEY_TAKEN: said("a worker found another run of its routine running"),
+        Reason.ROUTINE_HELD: said("a worker found the row of its routine held by somebody"),
+        Reason.REDIS_AWAY: said("a worker could not reach Redis for its lease"),
+        Reason.PUBLISH_FAILED: said("it could not be published"),
     }
 )
 
-SKIPPED: Mapping[Reason, str] = MappingProxyType(
+SKIPPED: Mapping[Reason, Said] = MappingProxyType(
     {
-        Reason.OVERLAP: "another run of its routine is active",
-        Reason.MISFIRE: "missed, and not caught up",
-        Reason.PAUSED: "its routine was paused then",
-        Reason.PARKED: "its routine would be parked",
-        Reason.EXPIRED: "it is too old to be worth it",
-        Reason.SUPERSEDED: "a newer slot or another schedule stands for it",
-        Reason.REPLACED: "a newer run takes its place",
-        Reason.SHADOW: "in shadow: its old scheduler fires it",
+        Reason.OVERLAP: said("another run of its routine is active"),
+        Reason.MISFIRE: said("missed, and not caught up"),
+        Reason.PAUSED: said("its routine was paused then"),
+        Reason.PARKED: said("its routine would be parked"),
+        Reason.EXPIRED: said("it is too old to be worth it"),
+        Reason.SUPERSEDED: said("a newer slot or another schedule stands for it"),
+        Reason.REPLACED: said("a newer run takes its place"),
+        Reason.SHADOW: said("in shadow: its old scheduler fires it"),
     }
 )
 
@@ -163,31 +164,51 @@ SKIPPED: Mapping[Reason, str] = MappingProxyType(
 def held_because(reason: Reason, look_at: datetime | None = None) -> str:
     """Why it waits, and from when on a beat looks at it again."""
     text = HELD.get(reason, str(reason))
-    return text if look_at is None else f"{text}; looked at again from {_moment(look_at)}"
+    return text if look_at is None else said("{why}; looked at again from {at}", why=text, at=_moment(look_at))
 
 
 def skipped_because(reason: Reason, *, until: datetime | None = None, count: int = 1) -> str:
     """Why it does not run; a row that stands for many slots says how many."""
     text = SKIPPED.get(reason, str(reason))
-    return text if until is None else f"{text}: {count} slots until {_moment(until)}"
+    return text if until is None else said("{why}: {count} slots until {at}", why=text, count=count, at=_moment(until))
 
 
-def has_room(pool: str, usage: PoolUsage) -> str:
-    return f"there is room in pool {pool} ({usage.in_flight} of {usage.ceiling} in flight)"
+def has_room(pool: str, usage: PoolUsage) -> Said:
+    return said(
+        "there is room in pool {pool} ({in_flight} of {ceiling} in flight)",
+        pool=pool,
+        in_flight=usage.in_flight,
+        ceiling=usage.ceiling,
+    )
 
 
-def is_full(pool: str, usage: PoolUsage, ahead: int) -> str:
+def is_full(pool: str, usage: PoolUsage, ahead: int) -> Said:
     """Why the pool does not let it in: who is in it, and who goes before it."""
-    others = f", and {ahead} that wait go before it" if ahead else ""
-    if not usage.ceiling:
-        return f"pool {pool} lets nothing start ({usage.in_flight} of 0 in flight{others})"
-    return f"pool {pool} is full ({usage.in_flight} of {usage.ceiling} in flight{others})"
+    facts = {"pool": pool, "in_flight": usage.in_flight, "ceiling": usage.ceiling, "ahead": ahead}
+    match bool(usage.ceiling), bool(ahead):
+        case True, True:
+            return said(
+                "pool {pool} is full ({in_flight} of {ceiling} in flight, and {ahead} that wait go before it)", **facts
+            )
+        case True, False:
+            return said("pool {pool} is full ({in_flight} of {ceiling} in flight)", **facts)
+        case False, True:
+            return said(
+                "pool {pool} lets nothing start ({in_flight} of 0 in flight, and {ahead} that wait go before it)",
+                **facts,
+            )
+    return said("pool {pool} lets nothing start ({in_flight} of 0 in flight)", **facts)
 
 
-def replaces(count: int, then: str) -> str:
+def replaces(count: int, then: str) -> Said:
     """What it takes the place of, and how it goes on."""
-    return f"it takes the place of {count} other run{'s' if count > 1 else ''} of its routine; {then}"
+    return said_of(
+        count,
+        "it takes the place of {count} other run of its routine; {then}",
+        "it takes the place of {count} other runs of its routine; {then}",
+        then=then,
+    )
 
 
-def _moment(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+def _moment(at: datetime) -> Moment:
+    return Moment(at, UTC)

@@ -11,9 +11,10 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from routines_app.core.durations import parse_duration
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 
 LONGEST = 64
-EXPECTED = "give a time such as 03:00 yesterday, 2h ago, monday 14:00 or 2026-11-17 03:00"
+EXPECTED = said("give a time such as 03:00 yesterday, 2h ago, monday 14:00 or 2026-11-17 03:00")
 FIRST_YEAR, LAST_YEAR = 1900, 3000  # room on both sides: no offset leads out of the calendar
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

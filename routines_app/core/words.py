@@ -250,3 +250,28 @@ class Reason(StrEnum):
     # running
     OVERDUE = "overdue"
     """It should have stopped and cannot be stopped: its body runs on. Or it waits for such a run."""
+
+
+class Role(StrEnum):
+    """What a process of the fleet is there for."""
+
+    BEAT = "beat"
+    WORKER = "worker"
+
+
+class ChangeKind(StrEnum):
+    """What somebody, or the machinery, did to a routine."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    ARCHIVED = "archived"
+    PARKED = "parked"
+    RESET = "reset"
+    HINTED = "hinted"
+    HINTS_CLEARED = "hints_cleared"
+    HINT_EXPIRED = "hint_expired"
+    REPLANNED = "replanned"
+    LEASE_RELEASED = "lease_released"
+    DELETED = "deleted"

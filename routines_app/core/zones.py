@@ -8,10 +8,13 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.listing import either
+from routines_app.core.said import Said, said
 
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
 MACHINE_ZONES = frozenset({"localtime", "Factory"})  # they mean something else on each machine
+EXAMPLE = "Europe/Berlin"
 LONGEST_NAME = 64  # what the column holds; looking for names that are close to a megabyte of text takes long
 
 
@@ -19,7 +22,7 @@ LONGEST_NAME = 64  # what the column holds; looking for names that are close to 
 def zone_of(name: str) -> ZoneInfo:
     """The IANA timezone of that name; InvalidValue with the closest names when there is none."""
     if len(name) > LONGEST_NAME or name not in _zone_names():
-        raise InvalidValue("timezone", name, f"give an IANA name such as {_closest(name)}")
+        raise InvalidValue("timezone", name, _expected(name))
     return ZoneInfo(name)
 
 
@@ -67,7 +70,7 @@ def _zone_names() -> frozenset[str]:
     return frozenset(available_timezones()) - MACHINE_ZONES
 
 
-def _closest(name: str) -> str:
+def _expected(name: str) -> Said:
     folded = {zone.lower(): zone for zone in _zone_names()}
     close = difflib.get_close_matches(name[:LONGEST_NAME].lower(), folded, n=3)
-    return " or ".join(folded[match] for match in close) or "Europe/Berlin"
+    return said("give an IANA name such as {names}", names=either([folded[match] for match in close] or [EXAMPLE]))

@@ -3,8 +3,10 @@
 No rules and no queries beyond that: what is accepted is `verbs/checking`, who writes which row when is `protocol`.
 """
 
+from routines_app.core.words import ChangeKind, Role
 from routines_app.models.moved_entry import MovedEntry, OldFire
-from routines_app.models.node import Node, Role
+from routines_app.models.names import name_all
+from routines_app.models.node import Node
 from routines_app.models.node_lifetime import NodeLifetime
 from routines_app.models.pause_batch import PauseBatch
 from routines_app.models.pool import Pool
@@ -15,7 +17,7 @@ from routines_app.models.routine import DECLARED_IN_CODE, DECLARED_IN_DATABASE, 
 from routines_app.models.run import RoutineRun, new_run_id
 from routines_app.models.run_log import RunLog
 from routines_app.models.saved_filter import EVERYBODY, SavedFilter
-from routines_app.models.schedule_change import ChangeKind, ScheduleChange
+from routines_app.models.schedule_change import ScheduleChange
 from routines_app.models.state import HINT_COLUMNS, Hint, RoutineState, no_hint
 
 __all__ = [
@@ -44,3 +46,5 @@ __all__ = [
     "new_run_id",
     "no_hint",
 ]
+
+name_all()

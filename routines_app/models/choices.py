@@ -7,10 +7,18 @@ from typing import Any
 
 from django.db import models
 
+from routines_app.models.labels import LABELS
 
-def choices_of(words: type[StrEnum]) -> list[tuple[str, str]]:
-    """What Django's `choices` takes: the stored code and a label for people."""
-    return [(word.value, word.value.replace("_", " ").replace("-", " ").capitalize()) for word in words if word]
+
+def choices_of(words: type[StrEnum]) -> list[tuple[str, Any]]:
+    """What Django's `choices` takes: the stored code and a label for people, in the language of whoever looks."""
+    return [(word.value, label) for word, label in LABELS[words].items()]
+
+
+def label_of(words: type[StrEnum], code: str) -> str:
+    """What people call that code of these words; one that nobody knows (a newer version wrote it), as it is spelled."""
+    label = LABELS[words].get(code)  # type: ignore[call-overload]  # a word equals its code
+    return code.replace("_", " ").replace("-", " ").capitalize() if label is None else str(label)
 
 
 def word_field(words: type[StrEnum], default: StrEnum | None = None, **options: Any) -> models.CharField[str, str]:

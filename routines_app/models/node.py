@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from django.db import models
 
+from routines_app.core.words import Role
 from routines_app.models.choices import is_word, word_field
 from routines_app.models.json_field import JSONField
-
-
-class Role(StrEnum):
-    BEAT = "beat"
-    WORKER = "worker"
-
 
 PROBLEMS = "problems"
 CLOCK_AHEAD = "clock_ahead_seconds"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.db import models
 
+from routines_app.core.words import Role
 from routines_app.models.choices import is_word, word_field
 from routines_app.models.json_field import JSONField
-from routines_app.models.node import Role
 
 
 class NodeLifetime(models.Model):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 
 class Pool(models.Model):
@@ -10,7 +11,7 @@ class Pool(models.Model):
 
     name = models.CharField(max_length=100, unique=True)
     max_concurrent = models.PositiveIntegerField(
-        help_text="At most this many runs of the pool are in flight together; 0: none starts."
+        help_text=gettext_lazy("At most this many runs of the pool are in flight together; 0: none starts.")
     )
     drained_from = models.PositiveIntegerField(
         null=True,
@@ -21,7 +22,7 @@ class Pool(models.Model):
 
     # True or NULL: a plain unique index then says on every database that there is one default pool at most.
     is_default = models.BooleanField(
-        null=True, blank=True, unique=True, help_text="Routines that name no pool belong to this one."
+        null=True, blank=True, unique=True, help_text=gettext_lazy("Routines that name no pool belong to this one.")
     )
 
     # How many of its runs were let through and have not ended, and how many were not: given by `service.list_pools`.

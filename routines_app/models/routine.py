@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from django.db import models
 from django.db.models import F, Q
 from django.utils.timezone import now as current_time
+from django.utils.translation import gettext_lazy
 
+from routines_app.core.said import said
 from routines_app.core.words import CatchUpPolicy, ConcurrencyPolicy, Priority, RoutineStatus, TriggerKind, is_exclusive
 from routines_app.models.choices import is_word, word_field
 from routines_app.models.json_field import JSONField
@@ -37,20 +39,28 @@ class Routine(models.Model):
     tags = JSONField(default=list, blank=True)
     group = models.CharField(max_length=100, blank=True, default="", db_default="")
 
-    task = models.CharField(max_length=255, help_text="The registered name of a Celery task.")
+    task = models.CharField(max_length=255, help_text=gettext_lazy("The registered name of a Celery task."))
     args = JSONField(default=list, blank=True)
     kwargs = JSONField(default=dict, blank=True)
     queue = models.CharField(
-        max_length=200, blank=True, default="", db_default="", help_text="Empty: what task_routes says for the task."
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=gettext_lazy("Empty: what task_routes says for the task."),
     )
 
     options = JSONField(
-        null=True, blank=True, help_text="More for the message: priority, headers, exchange, routing_key."
+        null=True, blank=True, help_text=gettext_lazy("More for the message: priority, headers, exchange, routing_key.")
     )
 
     trigger_kind = word_field(TriggerKind, TriggerKind.MANUAL)
     cron = models.CharField(
-        max_length=200, blank=True, default="", db_default="", help_text="5 fields, 6 with seconds first, or @hourly."
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=gettext_lazy("5 fields, 6 with seconds first, or @hourly."),
     )
     interval_ms = models.BigIntegerField(null=True, blank=True)
     once_at = models.DateTimeField(null=True, blank=True)
@@ -84,27 +94,31 @@ class Routine(models.Model):
     catch_up_policy = word_field(CatchUpPolicy, CatchUpPolicy.SKIP)
     misfire_grace_ms = models.BigIntegerField(default=60_000, db_default=60_000)
     catch_up_window_ms = models.BigIntegerField(
-        null=True, blank=True, help_text="Slots that were missed longer ago are not caught up."
+        null=True, blank=True, help_text=gettext_lazy("Slots that were missed longer ago are not caught up.")
     )
     catch_up_limit = models.PositiveIntegerField(
-        null=True, blank=True, help_text="At most this many missed slots are caught up, the newest ones."
+        null=True, blank=True, help_text=gettext_lazy("At most this many missed slots are caught up, the newest ones.")
     )
 
     timeout_ms = models.BigIntegerField(
-        null=True, blank=True, help_text="Unset: the task's own limits, and 5 minutes for one that has none. 0: none."
+        null=True,
+        blank=True,
+        help_text=gettext_lazy("Unset: the task's own limits, and 5 minutes for one that has none. 0: none."),
     )
     expires_ms = models.BigIntegerField(
-        null=True, blank=True, help_text="A run that has not started this long after its slot is skipped."
+        null=True, blank=True, help_text=gettext_lazy("A run that has not started this long after its slot is skipped.")
     )
 
     max_attempts = models.PositiveIntegerField(default=3, db_default=3)
     retry_delay_ms = models.BigIntegerField(default=10_000, db_default=10_000)
     retry_max_delay_ms = models.BigIntegerField(default=600_000, db_default=600_000)
     retry_jitter = models.FloatField(default=0.2, db_default=0.2)
-    retry_for = JSONField(default=list, blank=True, help_text="Exception names; empty means every exception.")
+    retry_for = JSONField(
+        default=list, blank=True, help_text=gettext_lazy("Exception names; empty means every exception.")
+    )
     no_retry_for = JSONField(default=list, blank=True)
     park_after = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Park the routine after this many failed chains in a row."
+        null=True, blank=True, help_text=gettext_lazy("Park the routine after this many failed chains in a row.")
     )
     min_interval_ms = models.BigIntegerField(null=True, blank=True)
     max_interval_ms = models.BigIntegerField(null=True, blank=True)
@@ -116,14 +130,14 @@ class Routine(models.Model):
         blank=True,
         on_delete=models.SET_NULL,
         related_name="routines",
-        help_text="Which rotation keeps it fresh; only for routines that fire by hand.",
+        help_text=gettext_lazy("Which rotation keeps it fresh; only for routines that fire by hand."),
     )
     # May be NULL, as an older release writes it that still runs beside this one.
     phases = JSONField(
         null=True,
         default=list,
         blank=True,
-        help_text="Of a rotation's member: what a cycle runs. Empty: as the rotation says.",
+        help_text=gettext_lazy("Of a rotation's member: what a cycle runs. Empty: as the rotation says."),
     )
 
     declared_in = models.CharField(max_length=200, default=DECLARED_IN_DATABASE, db_default=DECLARED_IN_DATABASE)
@@ -239,11 +253,11 @@ class Routine(models.Model):
     def fired_by(self) -> str:
         """Who fires it while it is in shadow."""
         entry = getattr(self, "moved_entry", None)
-        return "its old scheduler" if entry is None else entry.scheduler
+        return said("its old scheduler") if entry is None else entry.scheduler
 
     @property
     def declared_by(self) -> str:
         """Where it is declared, in words."""
         if self.declared_in == f"{DECLARED_IN_CODE}{DEFAULT_SCOPE}":
-            return "the project's code"
-        return f"the code of {self.declared_in.removeprefix(DECLARED_IN_CODE)}"
+            return said("the project's code")
+        return said("the code of {scope}", scope=self.declared_in.removeprefix(DECLARED_IN_CODE))

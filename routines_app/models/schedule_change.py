@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from django.db import models
 
+from routines_app.core.words import ChangeKind
 from routines_app.models.choices import is_word, word_field
 from routines_app.models.json_field import JSONField
 from routines_app.models.routine import Routine
-
-
-class ChangeKind(StrEnum):
-    CREATED = "created"
-    UPDATED = "updated"
-    PAUSED = "paused"
-    RESUMED = "resumed"
-    ARCHIVED = "archived"
-    PARKED = "parked"
-    RESET = "reset"
-    HINTED = "hinted"
-    HINTS_CLEARED = "hints_cleared"
-    HINT_EXPIRED = "hint_expired"
-    REPLANNED = "replanned"
-    LEASE_RELEASED = "lease_released"
-    DELETED = "deleted"
 
 
 class ScheduleChange(models.Model):

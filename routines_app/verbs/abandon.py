@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from routines_app.coordination.wakeups import stop_runs
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import Reason
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.finish import Lost, close_run
@@ -23,12 +24,14 @@ def abandon_run(run: RunRef, *, reason: str = "", actor: str = "") -> RoutineRun
 
     Use it when you know that the body is gone or harmless. A run that is to stop is cancelled instead.
     """
-    said = who_and_why("abandoned", reason, actor) or "abandoned"
-    return ending(run, lambda found: _abandon(found, said))
+    told = who_and_why("abandoned", reason, actor) or "abandoned"
+    return ending(run, lambda found: _abandon(found, told))
 
 
-def _abandon(run: RoutineRun, said: str) -> None:
-    if isinstance(close_run(run.pk, failed(Reason.ABANDONED, said)), Lost):
+def _abandon(run: RoutineRun, told: str) -> None:
+    if isinstance(close_run(run.pk, failed(Reason.ABANDONED, told)), Lost):
         status = find_run(run.pk).status
-        raise NotAllowed("run", str(run.pk), f"only RUNNING runs can be abandoned; this one is {status}")
+        raise NotAllowed(
+            "run", str(run.pk), said("only RUNNING runs can be abandoned; this one is {status}", status=status)
+        )
     on_commit(lambda: stop_runs([run.pk]))

@@ -16,6 +16,7 @@ from celery.app import app_or_default
 
 from routines_app.conf import get_settings
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import Said, said, together
 from routines_app.core.words import RoutineStatus
 from routines_app.models import DECLARED_IN_CODE, DECLARED_IN_DATABASE, ChangeKind, Routine
 from routines_app.protocol.ledger.database import ledger_alias
@@ -57,7 +58,7 @@ def is_to_adopt(holder: Routine, fields: dict[str, Any], *, is_asked: bool) -> b
         return True
     if holder.status == RoutineStatus.ARCHIVED:
         return False
-    raise NotAllowed("name", holder.name, f"{_who(holder)}; {_ways_out(is_same_task, is_scheduled)}")
+    raise NotAllowed("name", holder.name, together("; ", [_who(holder), _ways_out(is_same_task, is_scheduled)]))
 
 
 def refuse_in_both(name: str, fields: dict[str, Any], scope: str) -> None:
@@ -66,17 +67,19 @@ def refuse_in_both(name: str, fields: dict[str, Any], scope: str) -> None:
     So would one that somebody has made, or another sync has adopted, since code looked who has the name.
     """
     if is_code(scope) and _is_scheduled(name):
-        raise NotAllowed("name", name, f"it also stands in beat_schedule; {_ways_out(True, True)}")
+        raise NotAllowed("name", name, together("; ", [said("it also stands in beat_schedule"), _ways_out(True, True)]))
     living = (each for each in holders([name], scope) if each.status != RoutineStatus.ARCHIVED)
     for holder in living:
         is_same_task = holder.task == task_name("task", fields["task"])
         if is_code(scope):
-            raise NotAllowed("name", name, f"{_who(holder)}; {_ways_out(is_same_task, False)}")
+            raise NotAllowed("name", name, together("; ", [_who(holder), _ways_out(is_same_task, False)]))
         if is_code(holder.declared_in) and is_same_task:
-            raise NotAllowed("name", name, f"{_who(holder)}; take it out of beat_schedule, or rename this entry")
+            raise NotAllowed(
+                "name", name, together("; ", [_who(holder), said("take it out of beat_schedule, or rename this entry")])
+            )
 
 
-def adopt(holder: Routine, said: dict[str, Any], scope: str, actor: object) -> None:
+def adopt(holder: Routine, declared: dict[str, Any], scope: str, actor: object) -> None:
     """Make it the code's. Nothing that it does changes here: what people have chosen is an edit of theirs from now on.
 
     Of one that nobody declared that is all that differs; one that was declared elsewhere has its history.
@@ -87,7 +90,7 @@ def adopt(holder: Routine, said: dict[str, Any], scope: str, actor: object) -> N
             return  # somebody else was faster
         kept: dict[str, Any] = {}
         if not routine.is_declared_in_code:
-            routine.declared = as_declared(said)
+            routine.declared = as_declared(declared)
             kept = {field: getattr(routine, field) for field in differences(routine)}
         Routine.objects.using(ledger_alias()).filter(pk=routine.pk).update(
             declared_in=scope, declared=declared_values(routine), declared_seen_at=edit.now + DEPLOYED_WITHIN
@@ -105,15 +108,19 @@ def _is_scheduled(name: str) -> bool:
     return get_settings().import_beat_schedule and name in map(str, entries)
 
 
-def _who(holder: Routine) -> str:
+def _who(holder: Routine) -> Said:
     if not holder.is_declared_in_code:
-        return f"a routine that is not declared in code has that name (id {holder.pk})"
-    return f"a routine that is declared in {holder.declared_by} has that name (id {holder.pk})"
+        return said("a routine that is not declared in code has that name (id {id})", id=holder.pk)
+    return said(
+        "a routine that is declared in {declared_by} has that name (id {id})",
+        declared_by=holder.declared_by,
+        id=holder.pk,
+    )
 
 
-def _ways_out(is_same_task: bool, is_scheduled: bool) -> str:
+def _ways_out(is_same_task: bool, is_scheduled: bool) -> Said:
     if is_scheduled:
-        return "take it out of beat_schedule, or give this one another name"
+        return said("take it out of beat_schedule, or give this one another name")
     if not is_same_task:
-        return "it is of another task: give this one another name, or archive that one"
-    return "give this one another name, archive that one, or make it the code's by `routines sync --adopt`"
+        return said("it is of another task: give this one another name, or archive that one")
+    return said("give this one another name, archive that one, or make it the code's by `routines sync --adopt`")

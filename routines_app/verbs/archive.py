@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.plan.leaving import end_plan
@@ -16,7 +17,7 @@ def archive_routine(routine: RoutineRef, *, actor: str = "", reason: str = "") -
     Of very many PENDING runs the beats cancel the rest, within seconds; none of them starts any more.
     """
     with editing(routine, actor=actor, reason=reason) as edit:
-        refuse_move(edit.routine, RoutineStatus.ARCHIVED, "archive", "not ARCHIVED already")
+        refuse_move(edit.routine, RoutineStatus.ARCHIVED, said("archive needs a routine that is not ARCHIVED already"))
         before = {"status": edit.routine.status}
         if edit.routine.pause_reason:  # for code that brings it back
             before["pause_reason"] = edit.routine.pause_reason

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from routines_app.core.errors import InvalidValue, NotAllowed
 from routines_app.core.keys import backfill_key, new_batch, slot_key
 from routines_app.core.rotation import TICK_TASK
+from routines_app.core.said import said
 from routines_app.core.triggers import INSTANT, IntervalTrigger, ManualTrigger, Trigger, slots_between
 from routines_app.core.words import ConcurrencyPolicy, RunTrigger
 from routines_app.models import Routine, RoutineRun, RoutineState
@@ -63,7 +64,7 @@ def plan_backfill(routine: RoutineRef, start: datetime, end: datetime) -> Backfi
 def _stretch(start: datetime, end: datetime) -> tuple[datetime, datetime]:
     start, end = moment("start", start), moment("end", end)
     if end < start:
-        raise InvalidValue("end", end, f"give a time not before start ({start})")
+        raise InvalidValue("end", end, said("give a time not before start ({start})", start=start))
     return start, end
 
 
@@ -75,23 +76,27 @@ def _slots_to_run(
 
 
 def _refuse(routine: Routine, now: datetime, end: datetime) -> None:
-    refuse_archived(routine, "does not run any more")
+    refuse_archived(routine, said("an archived routine does not run any more"))
     refuse_shadowed(routine)
     if routine.task == TICK_TASK:
-        raise NotAllowed("routine", routine.name, "a rotation's past ticks cannot be made up for: use tick_rotation")
+        raise NotAllowed(
+            "routine", routine.name, said("a rotation's past ticks cannot be made up for: use tick_rotation")
+        )
     if routine.concurrency_policy == ConcurrencyPolicy.REPLACE:
-        raise NotAllowed("concurrency_policy", "REPLACE", "the runs of a backfill would replace each other")
+        raise NotAllowed("concurrency_policy", "REPLACE", said("the runs of a backfill would replace each other"))
     if end > now:
-        raise InvalidValue("end", end, f"give a time in the past (now it is {now}); the schedule does the rest")
+        raise InvalidValue(
+            "end", end, said("give a time in the past (now it is {now}); the schedule does the rest", now=now)
+        )
 
 
 def _slots(routine: Routine, state: RoutineState, start: datetime, end: datetime) -> tuple[datetime, ...]:
     trigger = _from(trigger_of(routine, state), start)
     if isinstance(trigger, ManualTrigger):
-        raise NotAllowed("trigger_kind", routine.trigger_kind, "a MANUAL routine has no slots to backfill")
+        raise NotAllowed("trigger_kind", routine.trigger_kind, said("a MANUAL routine has no slots to backfill"))
     found = slots_between(trigger, start - INSTANT, end, MAX_SLOTS)
     if found.truncated:
-        raise InvalidValue("end", end, f"ask for at most {MAX_SLOTS} slots at once")
+        raise InvalidValue("end", end, said("ask for at most {most} slots at once", most=MAX_SLOTS))
     return found.slots
 
 

@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from routines_app.core.errors import NotFound
 from routines_app.core.keys import batch_made_at, batch_of
+from routines_app.core.said import said
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.unstarted import end_pending
@@ -58,7 +59,9 @@ def backfill_status(routine: RoutineRef, batch: str) -> BackfillStatus:
     made_at = batch_made_at(batch)
     first = [] if made_at is None else _first_attempts(found.pk, batch, made_at)
     if not first or made_at is None:
-        raise NotFound("batch", batch, f"{found.name} has no such backfill; its runs may have been pruned")
+        raise NotFound(
+            "batch", batch, said("{found} has no such backfill; its runs may have been pruned", found=found.name)
+        )
     newest = {run.pk: run for run in first}
     for retry in _runs().filter(chain__in=list(newest)).order_by("attempt", "id"):
         newest[retry.chain_id] = retry
@@ -68,11 +71,11 @@ def backfill_status(routine: RoutineRef, batch: str) -> BackfillStatus:
 
 def cancel_backfill(routine: RoutineRef, batch: str, *, reason: str = "", actor: str = "") -> int:
     """Cancel what of a backfill waits, its retries too; what runs goes on. How many there were."""
-    said = who_and_why("cancelled", reason, actor)
+    told = who_and_why("cancelled", reason, actor)
     with editing(routine, actor=actor, reason=reason) as edit:
         status = backfill_status(edit.routine, batch)
         waiting = [run.pk for run in status.runs if run.status == RunStatus.PENDING]
-        return end_pending(edit.routine.pk, waiting, Reason.CANCELLED, edit.now, said) if waiting else 0
+        return end_pending(edit.routine.pk, waiting, Reason.CANCELLED, edit.now, told) if waiting else 0
 
 
 def _first_attempts(routine_id: int, batch: str, made_at: datetime) -> list[RoutineRun]:

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from routines_app.coordination.wakeups import stop_runs
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.end import overlap
@@ -26,23 +27,25 @@ def cancel_run(run: RunRef, *, reason: str = "", actor: str = "") -> RoutineRun:
 
     Returns the run as it is then: a RUNNING one stays so until its body has stopped.
     """
-    said = who_and_why("cancelled", reason, actor)
-    return ending(run, lambda found: _cancel(found, said))
+    told = who_and_why("cancelled", reason, actor)
+    return ending(run, lambda found: _cancel(found, told))
 
 
-def _cancel(run: RoutineRun, said: str) -> None:
+def _cancel(run: RoutineRun, told: str) -> None:
     lock_state(run.routine_id)
     now = clock.now()
-    if not end_pending(run.routine_id, [run.pk], Reason.CANCELLED, now, said):
-        _ask_to_stop(run, now, said)
+    if not end_pending(run.routine_id, [run.pk], Reason.CANCELLED, now, told):
+        _ask_to_stop(run, now, told)
 
 
-def _ask_to_stop(run: RoutineRun, now: datetime, said: str) -> None:
+def _ask_to_stop(run: RoutineRun, now: datetime, told: str) -> None:
     runs = RoutineRun.objects.using(ledger_alias()).filter(pk=run.pk)
     if not runs.filter(status=RunStatus.RUNNING).exists():
         ended = runs.values_list("status", flat=True).first()
-        raise NotAllowed("run", str(run.pk), f"only PENDING and RUNNING runs can be cancelled; this one is {ended}")
-    if overlap.request_stop([run.pk], Reason.CANCELLED, now) and said:
-        runs.filter(status=RunStatus.RUNNING).update(error=said)
+        raise NotAllowed(
+            "run", str(run.pk), said("only PENDING and RUNNING runs can be cancelled; this one is {ended}", ended=ended)
+        )
+    if overlap.request_stop([run.pk], Reason.CANCELLED, now) and told:
+        runs.filter(status=RunStatus.RUNNING).update(error=told)
     # Also when it was asked before: a watchdog that missed the first message gets another.
     on_commit(lambda: stop_runs([run.pk]))

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from routines_app.core.errors import NotAllowed
 from routines_app.core.rotation import TICK_TASK
+from routines_app.core.said import said
 from routines_app.core.words import TRIGGER_FIELDS
 from routines_app.models import Routine
 from routines_app.protocol.ledger.database import ledger_alias
@@ -38,7 +39,9 @@ def copy_routine(
     original = find_routine(routine.pk if isinstance(routine, Routine) else routine)
     refuse_stale(original, version)
     if original.task == TICK_TASK:
-        raise NotAllowed("routine", original.name, "a rotation's own routine is not copied: create another rotation")
+        raise NotAllowed(
+            "routine", original.name, said("a rotation's own routine is not copied: create another rotation")
+        )
     values = _settings(original, with_full_names(changes)) | {"name": name}
     cleaned = clean_new(values, allow_unknown_task=True)
     with transaction.atomic(using=ledger_alias()):

@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.errors import DuplicateName
+from routines_app.core.said import said
 from routines_app.models import DECLARED_IN_DATABASE, ChangeKind, Routine, RoutineState
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
@@ -89,7 +90,7 @@ def insert(
 
 def refuse_duplicate(name: str) -> None:
     if Routine.objects.using(ledger_alias()).filter(name=name).exists():
-        raise DuplicateName("name", name, "give a name that no other routine has, archived ones included")
+        raise DuplicateName("name", name, said("give a name that no other routine has, archived ones included"))
 
 
 def _save_new(routine: Routine) -> None:

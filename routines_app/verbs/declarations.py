@@ -24,6 +24,7 @@ from django.utils.module_loading import autodiscover_modules
 
 from routines_app.conf import get_settings
 from routines_app.core.errors import InvalidValue, RoutineError
+from routines_app.core.said import said
 from routines_app.declaring import Declaration, declarations
 from routines_app.models import DECLARED_IN_CODE
 from routines_app.verbs.checking.known_tasks import registered_tasks, task_name
@@ -99,17 +100,19 @@ def _read(found: Found, name: str, each: Declaration) -> None:
 
 def _fields(each: Declaration) -> dict[str, Any]:
     if not isinstance(each.fields, Mapping):
-        raise InvalidValue("fields", each.fields, 'give the fields of a routine: {"task": …, "cron": …}')
+        raise InvalidValue("fields", each.fields, said('give the fields of a routine: {"task": …, "cron": …}'))
     for own in ("name", "task"):
         if own in each.fields:
-            raise InvalidValue(own, each.fields[own], "it is said where the routine is declared")
+            raise InvalidValue(own, each.fields[own], said("it is said where the routine is declared"))
     return {**each.fields, "task": _task_of(each)}
 
 
 def _of_settings() -> Iterator[Declaration]:
     for place, declared in ((IN_SETTINGS, get_settings().declared), (AS_SETTING, getattr(settings, AS_SETTING, {}))):
         if not isinstance(declared, Mapping):
-            raise InvalidValue(place, declared, 'give names with their fields: {"nightly": {"task": …, "cron": …}}')
+            raise InvalidValue(
+                place, declared, said('give names with their fields: {"nightly": {"task": …, "cron": …}}')
+            )
         for name, given in declared.items():
             fields, task = given, None
             if isinstance(given, Mapping):
@@ -136,12 +139,12 @@ def _task_of(each: Declaration) -> str:
     named = (name for name, task in app_or_default().tasks.items() if _is_made_of(task, each.task))
     name = next(named, None)
     if name is None and isinstance(each.task, type) and issubclass(each.task, Task):
-        expected = (
+        expected = said(
             "declare it by its name, declare(…, task=…), or give what app.register_task returns: this is its class"
         )
         raise InvalidValue("task", each.task.__qualname__, expected)
     if name is None:
-        expected = "put @routine on a task: @shared_task or @app.task has to stand above or below it"
+        expected = said("put @routine on a task: @shared_task or @app.task has to stand above or below it")
         raise InvalidValue("task", getattr(each.task, "__qualname__", each.task), expected)
     return name
 

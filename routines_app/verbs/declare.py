@@ -19,6 +19,7 @@ from typing import Any
 from django.db import transaction
 
 from routines_app.core.errors import DuplicateName, InvalidValue, NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine, ScheduleChange
 from routines_app.protocol.ledger.database import ledger_alias
@@ -67,12 +68,12 @@ def declare_routine(
             if routine is None:
                 raise
             # Another beat, or `migrate`, has made it between the look and the insert.
-    said = said_of(routine, fields)
+    stated = stated_of(routine, fields)
     if routine.status == RoutineStatus.ARCHIVED:
         _revive(routine, actor)
-    elif is_followed(routine, said):
+    elif is_followed(routine, stated):
         return routine  # as a rule: without a lock
-    return _follow(routine.pk, said, actor)
+    return _follow(routine.pk, stated, actor)
 
 
 def find_declared(name: str, scope: str) -> Routine | None:
@@ -91,18 +92,18 @@ def check_declared(fields: dict[str, Any]) -> None:
     clean_new({name: value for name, value in fields.items() if name not in IN_THE_LEDGER})
 
 
-def said_of(routine: Routine, fields: dict[str, Any]) -> dict[str, Any]:
+def stated_of(routine: Routine, fields: dict[str, Any]) -> dict[str, Any]:
     """All that code says about it, checked. A task that it has already is not looked for again."""
     task = task_name("task", fields["task"])
     given = {name: value for name, value in fields.items() if name != "task" or task != routine.task}
     return clean_new(given, allow_unknown_task=True) | {"task": task}
 
 
-def is_followed(routine: Routine, said: dict[str, Any]) -> bool:
+def is_followed(routine: Routine, stated: dict[str, Any]) -> bool:
     """Whether there is nothing to do: what code says is noted, and whatever differs is a person's, or waits for one."""
-    if not is_same(declared_values(routine), as_declared(said)):
+    if not is_same(declared_values(routine), as_declared(stated)):
         return False
-    return differences(routine).keys() <= edited(routine) or not to_follow(routine, said).changes
+    return differences(routine).keys() <= edited(routine) or not to_follow(routine, stated).changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,12 +115,12 @@ class Following:
     """Which edits keep other fields from following, in words."""
 
 
-def to_follow(routine: Routine, said: dict[str, Any]) -> Following:
+def to_follow(routine: Routine, stated: dict[str, Any]) -> Following:
     """A field that cannot be what code says beside an edit waits until that is given back; the others do not."""
     unsaid = Routine()
-    gone = {field: default(field, unsaid) for field in said_before(routine) - said.keys()}
+    gone = {field: default(field, unsaid) for field in said_before(routine) - stated.keys()}
     kept = edited(routine)
-    wanted = {field: value for field, value in (gone | said).items() if field not in {"name", *kept}}
+    wanted = {field: value for field, value in (gone | stated).items() if field not in {"name", *kept}}
     try:
         return Following(changes=clean_changes(routine, wanted, allow_unknown_task=True))
     except InvalidValue:
@@ -141,7 +142,7 @@ def _adopted(name: str, fields: dict[str, Any], scope: str, actor: Process, adop
     holder = next(iter(holders([name], scope)), None) if is_code(scope) else None
     if holder is None or not is_to_adopt(holder, fields, is_asked=adopter is not None):
         return None
-    adopt(holder, said_of(holder, fields), scope, actor if adopter is None else adopter)
+    adopt(holder, stated_of(holder, fields), scope, actor if adopter is None else adopter)
     return find_declared(name, scope)
 
 
@@ -150,18 +151,18 @@ def _create(name: str, fields: dict[str, Any], scope: str, actor: Process) -> Ro
     # Not one of this scope: whoever has made that since the look has made this one, and there must not be two.
     taken = any(holders([name], scope))
     values = {**fields, "name": _scoped(name, scope) if taken else name}
-    said = clean_new(values, allow_unknown_task=True)
-    return insert(said, actor=actor, reason="declared in code", declared_in=scope, declared=as_declared(said))
+    stated = clean_new(values, allow_unknown_task=True)
+    return insert(stated, actor=actor, reason="declared in code", declared_in=scope, declared=as_declared(stated))
 
 
-def _follow(routine_id: int, said: dict[str, Any], actor: Process) -> Routine:
+def _follow(routine_id: int, stated: dict[str, Any], actor: Process) -> Routine:
     with editing(routine_id, actor=actor, reason="changed in code") as edit:
-        following = to_follow(edit.routine, said)
+        following = to_follow(edit.routine, stated)
         if following.in_the_way:
             logger.warning("routine %s: %s", edit.routine.name, following.in_the_way)
         if following.changes:
             write(edit, following.changes)
-        _note(edit, as_declared(said))
+        _note(edit, as_declared(stated))
     return edit.routine
 
 
@@ -249,7 +250,7 @@ def _revive_active(routine: Routine, actor: Process) -> None:
     with editing(routine.pk, actor=actor, reason="declared in code again") as edit:
         cancel_waiting(routine.pk, edit.now)
         if has_waiting(routine.pk):
-            raise NotAllowed("routine", routine.name, "runs from before its archive are still being cancelled")
+            raise NotAllowed("routine", routine.name, said("runs from before its archive are still being cancelled"))
         edit.routine.status, edit.routine.paused_until, edit.routine.pause_reason = RoutineStatus.ACTIVE, None, ""
         edit.save_routine("status", "paused_until", "pause_reason")
         if edit.routine.rotation_id is not None:

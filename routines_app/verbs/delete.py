@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine, RoutineRun
@@ -47,10 +48,12 @@ def delete_routine(
 
 def _refuse_delete(routine: Routine) -> None:
     if routine.status != RoutineStatus.ARCHIVED:
-        raise NotAllowed("status", routine.status, "only an ARCHIVED routine can be deleted: archive it first")
+        raise NotAllowed("status", routine.status, said("only an ARCHIVED routine can be deleted: archive it first"))
     active = RoutineRun.objects.using(ledger_alias()).filter(routine_id=routine.pk, status__in=sorted(ACTIVE))
     if active.exists():
-        raise NotAllowed("runs", routine.name, "it still has runs that have not ended: wait for them or cancel them")
+        raise NotAllowed(
+            "runs", routine.name, said("it still has runs that have not ended: wait for them or cancel them")
+        )
 
 
 def _delete_batch(routine: Routine) -> int:

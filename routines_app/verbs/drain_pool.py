@@ -13,6 +13,7 @@ from uuid import UUID
 
 from routines_app.coordination.wakeups import stop_runs, wake_beats
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.end.overlap import request_stop
@@ -52,7 +53,9 @@ def open_pool(pool: Pool | int | str) -> Pool:
             locked.max_concurrent, locked.drained_from = locked.drained_from, None
             locked.save(using=ledger_alias(), update_fields=["drained_from", "max_concurrent"])
         elif not locked.max_concurrent:
-            raise NotAllowed("pool", locked.name, "its ceiling was set to 0: give it another one, with update_pool")
+            raise NotAllowed(
+                "pool", locked.name, said("its ceiling was set to 0: give it another one, with update_pool")
+            )
         on_commit(wake_beats)
     return locked
 
@@ -69,10 +72,10 @@ def stop_pool(
     What waits stays waiting. It is done in batches, and after each `progress` is told how many were asked so far; what
     it raises ends the work there, and the same call again goes on.
     """
-    said, asked = who_and_why("cancelled", reason, actor), 0
+    told, asked = who_and_why("cancelled", reason, actor), 0
     drained = drain_pool(pool)
     for batch in _running(drained):
-        asked += _stop(drained, batch, said)
+        asked += _stop(drained, batch, told)
         if progress is not None:
             progress(asked)
     return asked
@@ -110,13 +113,13 @@ def _running(pool: Pool) -> Iterator[list[UUID]]:
         found = list(unasked.filter(id__gt=found[-1]).values_list("id", flat=True)[:AT_ONCE])
 
 
-def _stop(pool: Pool, run_ids: list[UUID], said: str) -> int:
+def _stop(pool: Pool, run_ids: list[UUID], told: str) -> int:
     """The first request counts. One that ends at this moment has simply ended."""
     with verb_transaction("pool", pool.name):
         now = clock.now()
         asked = request_stop(run_ids, Reason.CANCELLED, now)
-        if said:
+        if told:
             ours = RoutineRun.objects.using(ledger_alias()).filter(id__in=run_ids, stop_requested_at=now)
-            ours.filter(status=RunStatus.RUNNING).update(error=said)
+            ours.filter(status=RunStatus.RUNNING).update(error=told)
         on_commit(lambda: stop_runs(run_ids))
     return asked

@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.errors import DuplicateName, NotAllowed
+from routines_app.core.said import said
 from routines_app.core.transitions import ACTIVE
 from routines_app.models import Pool
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
@@ -61,16 +62,18 @@ def delete_pool(pool: Pool | int | str) -> None:
     """Delete a pool that is not the default, that no routine names and that the ledger does not remember."""
     found = find_pool(pool)
     if Pool.objects.using(ledger_alias()).filter(pk=found.pk, is_default=True).exists():
-        raise NotAllowed("pool", found.name, "it is the default pool: make another one that, or none, first")
+        raise NotAllowed("pool", found.name, said("it is the default pool: make another one that, or none, first"))
     if is_pool_used(found):
-        raise NotAllowed("pool", found.name, "routines name it or its runs are active: give them another one first")
+        raise NotAllowed(
+            "pool", found.name, said("routines name it or its runs are active: give them another one first")
+        )
     if found.runs.exists():
-        raise NotAllowed("pool", found.name, "the ledger holds runs of it: it can go when they are pruned")
+        raise NotAllowed("pool", found.name, said("the ledger holds runs of it: it can go when they are pruned"))
     try:
         with verb_transaction("pool", found.name):
             found.delete(using=ledger_alias())
     except IntegrityError as error:  # somebody has made a run of it since we looked
-        raise NotAllowed("pool", found.name, "a run of it was just made: try again when it has ended") from error
+        raise NotAllowed("pool", found.name, said("a run of it was just made: try again when it has ended")) from error
 
 
 def is_pool_used(pool: Pool) -> bool:
@@ -127,4 +130,4 @@ def _take_over(pool: Pool) -> None:
 
 def _refuse_duplicate(pool: Pool) -> None:
     if Pool.objects.using(ledger_alias()).filter(name=pool.name).exclude(pk=pool.pk).exists():
-        raise DuplicateName("name", pool.name, "give a name that no other pool has")
+        raise DuplicateName("name", pool.name, said("give a name that no other pool has"))

@@ -12,6 +12,7 @@ from django.db.models import Model
 
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import Said, said
 from routines_app.core.transitions import can_change
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine, RoutineState
@@ -83,21 +84,25 @@ def editing(ref: RoutineRef, *, actor: object = "", reason: str = "") -> Iterato
         ref.state = routine.state
 
 
-def refuse_move(routine: Routine, to: RoutineStatus, verb: str, expected: str) -> None:
+def refuse_move(routine: Routine, to: RoutineStatus, expected: Said) -> None:
     """Refuse a change of status that makes no sense."""
     if not can_change(RoutineStatus(routine.status), to):
-        raise NotAllowed("status", routine.status, f"{verb} needs a routine that is {expected}")
+        raise NotAllowed("status", routine.status, expected)
 
 
-def refuse_archived(routine: Routine, why: str) -> None:
+def refuse_archived(routine: Routine, why: Said) -> None:
     if routine.status == RoutineStatus.ARCHIVED:
-        raise NotAllowed("status", routine.status, f"an archived routine {why}")
+        raise NotAllowed("status", routine.status, why)
 
 
 def refuse_shadowed(routine: Routine) -> None:
     """A run of ours beside the old scheduler's would be one too many."""
     if routine.shadow:
-        raise NotAllowed("shadow", routine.name, f"in shadow: {routine.fired_by} still fires it; use switch_over first")
+        raise NotAllowed(
+            "shadow",
+            routine.name,
+            said("in shadow: {fired_by} still fires it; use switch_over first", fired_by=routine.fired_by),
+        )
 
 
 def follow(theirs: Model, ours: Model) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from routines_app.core.errors import DuplicateName, InvalidValue, NotAllowed
+from routines_app.core.said import said
 from routines_app.models import Routine
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs.create import create_routine
@@ -25,7 +26,7 @@ def ensure_routine(
     about: dict[str, Any] = {"actor": actor, "reason": reason, "allow_unknown_task": allow_unknown_task}
     if (routine := _find(name)) is None:
         if "task" not in fields:
-            raise InvalidValue("task", None, f"give the task of {name!r}: there is no such routine yet")
+            raise InvalidValue("task", None, said("give the task of {name!r}: there is no such routine yet", name=name))
         try:
             return create_routine(name, **fields, **about), True
         except DuplicateName:
@@ -34,7 +35,9 @@ def ensure_routine(
                 raise
             # Somebody else has made it between the look and the insert: now it is there to be changed.
     if routine.is_declared_in_code:
-        raise NotAllowed("name", name, f"it is declared in {routine.declared_by}: change it there")
+        raise NotAllowed(
+            "name", name, said("it is declared in {declared_by}: change it there", declared_by=routine.declared_by)
+        )
     return apply_changes(routine.pk, fields, **about), False
 
 

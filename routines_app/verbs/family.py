@@ -6,6 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.models import Routine
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
@@ -20,9 +21,9 @@ def depth_under(routine: Routine, parent: Routine | None) -> int:
     while ancestor is not None:
         steps += 1
         if ancestor.pk == routine.pk:  # a routine that is not saved yet equals nobody
-            raise InvalidValue("parent", str(parent), "give a routine that is not below this one, nor itself")
+            raise InvalidValue("parent", str(parent), said("give a routine that is not below this one, nor itself"))
         if steps > MAX_DEPTH:
-            raise InvalidValue("parent", str(parent), f"nest at most {MAX_DEPTH} levels")
+            raise InvalidValue("parent", str(parent), said("nest at most {most} levels", most=MAX_DEPTH))
         ancestor = ancestor.parent
     return steps
 

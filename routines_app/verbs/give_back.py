@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.models import Routine
 from routines_app.verbs.checking.code_says import by_people, declared_values, differences, with_trigger
 from routines_app.verbs.checking.lookup import RoutineRef
@@ -30,10 +31,10 @@ def give_back(
     who gets them. What code says nothing about gets its default. Nothing differs: nothing happens.
     """
     chosen = None if fields is None else _together(map(_known, fields))
-    said = f"{GIVEN_BACK}: {reason}" if reason else GIVEN_BACK
-    with editing(routine, actor=actor, reason=said) as edit:
+    why = f"{GIVEN_BACK}: {reason}" if reason else GIVEN_BACK
+    with editing(routine, actor=actor, reason=why) as edit:
         _refuse_own(edit.routine)
-        refuse_archived(edit.routine, "has nothing to give back")
+        refuse_archived(edit.routine, said("an archived routine has nothing to give back"))
         by_code = differences(edit.routine)
         if not by_code.keys().isdisjoint(with_trigger(["cron"])):
             by_code |= _trigger_by_code(edit.routine)
@@ -59,9 +60,11 @@ def _known(field: str) -> str:
 
 def _refuse_own(routine: Routine) -> None:
     if not routine.is_declared_in_code:
-        raise NotAllowed("routine", routine.name, "give one that is declared in code: nobody else has said what it is")
+        raise NotAllowed(
+            "routine", routine.name, said("give one that is declared in code: nobody else has said what it is")
+        )
     if declared_values(routine) is None:
-        expected = "what code says is not known yet: a beat notes it when it starts, and so does `routines sync`"
+        expected = said("what code says is not known yet: a beat notes it when it starts, and so does `routines sync`")
         raise NotAllowed("routine", routine.name, expected)
 
 

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from django.db import Error, transaction
 
 from routines_app.core.errors import Held
+from routines_app.core.said import said
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.errors import Trouble, trouble_of
 from routines_app.protocol.ledger.timeouts import bounded, is_bounded
@@ -46,4 +47,6 @@ def verb_transaction(field: str, value: object) -> Iterator[None]:
     except Error as error:
         if trouble_of(error) is not Trouble.LOCKED:
             raise
-        raise Held(field, value, "somebody else is changing it, or holds its row: try again in a moment") from error
+        raise Held(
+            field, value, said("somebody else is changing it, or holds its row: try again in a moment")
+        ) from error

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, overload
 
 from routines_app.core.errors import InvalidValue, NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import HintKind, TriggerKind
 from routines_app.models import ChangeKind, Hint, Pool, Routine
 from routines_app.protocol.plan.hints import Proposed, clear, is_idle, propose, record_expired, told
@@ -56,7 +57,11 @@ def propose_next_time(
         if ttl_ms is not None:
             expires_at = edit.now + timedelta(milliseconds=ttl_ms)
         if time >= expires_at:
-            raise InvalidValue("at", at, f"give a time before the hint expires ({expires_at}), or a longer ttl")
+            raise InvalidValue(
+                "at",
+                at,
+                said("give a time before the hint expires ({expires_at}), or a longer ttl", expires_at=expires_at),
+            )
         _refuse_after_end(edit, time)
         _propose(edit, HintKind.NEXT, time, expires_at)
     return edit.routine
@@ -130,7 +135,9 @@ def clear_hints(
 
 def _refuse_member(edit: Edit) -> None:
     if edit.routine.rotation_id is not None:
-        raise NotAllowed("routine", edit.routine.name, "its rotation says when it runs: touch it, and it is owed now")
+        raise NotAllowed(
+            "routine", edit.routine.name, said("its rotation says when it runs: touch it, and it is owed now")
+        )
 
 
 def _refuse_factor(edit: Edit, factor: float) -> None:
@@ -140,38 +147,47 @@ def _refuse_factor(edit: Edit, factor: float) -> None:
     if routine.trigger_kind == TriggerKind.CRON and not fits_cron(factor):
         raise not_for_cron(factor, routine.name)
     if routine.trigger_kind == TriggerKind.MANUAL and (hinted is None or hinted.expires_at <= edit.now):
-        raise InvalidValue("factor", factor, f"{routine.name} is MANUAL and has no interval: propose one first")
+        raise InvalidValue(
+            "factor", factor, said("{routine} is MANUAL and has no interval: propose one first", routine=routine.name)
+        )
 
 
 def _refuse_once(edit: Edit, argument: str, value: Any) -> None:
     if edit.routine.trigger_kind == TriggerKind.ONCE:
-        expected = f"{edit.routine.name} fires once and has no pace: propose a next time, or change its once_at"
+        expected = said(
+            "{routine} fires once and has no pace: propose a next time, or change its once_at",
+            routine=edit.routine.name,
+        )
         raise InvalidValue(argument, value, expected)
 
 
 def _refuse_after_end(edit: Edit, time: datetime) -> None:
     routine = edit.routine
     if routine.trigger_kind != TriggerKind.MANUAL and routine.end_at is not None and time > routine.end_at:
-        raise InvalidValue("at", time, f"give a time before the schedule ends ({routine.end_at})")
+        raise InvalidValue("at", time, said("give a time before the schedule ends ({end_at})", end_at=routine.end_at))
 
 
 def _refuse_too_close(edit: Edit, at: datetime, expires_at: datetime) -> None:
     """No slot could serve for it before it expires, and the clamp makes none."""
     earliest = awake_plan_state(edit.routine, edit.state).earliest
     if earliest is not None and earliest > expires_at:
-        expected = f"by its min_interval_ms the next time is {earliest}: give a later time, or a longer ttl"
+        expected = said(
+            "by its min_interval_ms the next time is {earliest}: give a later time, or a longer ttl", earliest=earliest
+        )
         raise InvalidValue("at", at, expected)
 
 
 def _propose(edit: Edit, kind: HintKind, value: Any, expires_at: datetime) -> None:
-    refuse_archived(edit.routine, "takes no hints")
+    refuse_archived(edit.routine, said("an archived routine takes no hints"))
     _refuse_member(edit)
     if kind is HintKind.NEXT:
         _refuse_too_close(edit, value, expires_at)
     hint = Hint(kind, value, expires_at, edit.reason, edit.actor)
     proposed = propose(edit.routine, edit.state, hint, edit.now)
     if is_idle(edit.routine, edit.state, edit.now):
-        raise InvalidValue(_ARGUMENT[kind], value, "nothing would fire: the schedule has ended, or the ttl ends before")
+        raise InvalidValue(
+            _ARGUMENT[kind], value, said("nothing would fire: the schedule has ended, or the ttl ends before")
+        )
     _write(edit, proposed)
     edit.record(ChangeKind.HINTED, before=proposed.before, after=told(hint))
 

@@ -16,6 +16,7 @@ from django.db.models import Q, QuerySet
 
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.core.words import HintKind, RoutineStatus, TriggerKind
 from routines_app.models import HINT_COLUMNS, ChangeKind, Hint, Routine, RoutineState, ScheduleChange, no_hint
 from routines_app.protocol.ledger import clock
@@ -105,8 +106,17 @@ def fits_cron(factor: float) -> bool:
 
 
 def not_for_cron(factor: float, name: str, others: int = 0) -> InvalidValue:
-    such = f"{name} is a CRON" if not others else f"{name} and {others} more are CRON"
-    return InvalidValue("factor", factor, f"give a whole number from 1 on: of a cron every n-th slot fires, and {such}")
+    if others:
+        expected = said(
+            "give a whole number from 1 on: of a cron every n-th slot fires, and {name} and {others} more are CRON",
+            name=name,
+            others=others,
+        )
+    else:
+        expected = said(
+            "give a whole number from 1 on: of a cron every n-th slot fires, and {name} is a CRON", name=name
+        )
+    return InvalidValue("factor", factor, expected)
 
 
 def _refuse_crons(selected: QuerySet[Routine], factor: float) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import redis
 
 from routines_app.coordination import leases
+from routines_app.core.said import said
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
@@ -32,7 +33,7 @@ def lease_of(routine: RoutineRef) -> Lease | None:
     try:
         held = leases.holder(found.pk)
     except redis.RedisError as error:
-        return Lease(problem=f"Redis cannot be asked: {error}")
+        return Lease(problem=said("Redis cannot be asked: {error}", error=str(error)))
     if held is None:
         return None
     token, seconds = held

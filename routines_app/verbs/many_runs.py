@@ -17,6 +17,7 @@ from uuid import UUID
 
 from routines_app.core.errors import Held, InvalidValue, NotAllowed, NotFound, RoutineError
 from routines_app.core.keys import manual_key
+from routines_app.core.said import said
 from routines_app.core.words import ConcurrencyPolicy, RoutineStatus, RunStatus
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.end.overlap import active_runs
@@ -134,7 +135,7 @@ def _narrowed(verb: ManyVerb, meant: RunSelection) -> RunSelection:
 
 def _one_by_one(runs: Sequence[UUID], act: Callable[[UUID], None]) -> ManyRuns:
     if len(runs) > AT_ONCE:
-        raise InvalidValue("runs", f"{len(runs)} runs", f"give at most {AT_ONCE} at once")
+        raise InvalidValue("runs", f"{len(runs)} runs", said("give at most {most} at once", most=AT_ONCE))
     done, passed_over = [], []
     for run_id in dict.fromkeys(runs):
         try:

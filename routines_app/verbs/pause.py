@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.plan.held import hold_runs
@@ -13,6 +14,8 @@ from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.checking.rules import moment
 from routines_app.verbs.editing import Edit, editing, refuse_move
 from routines_app.verbs.resume import resume_routine
+
+NEEDS_ACTIVE = said("pause needs a routine that is ACTIVE or PAUSED")
 
 
 def pause_routine(
@@ -35,9 +38,9 @@ def pause_until(routine: RoutineRef, at: datetime | str | None, *, reason: str =
 def _pause_until(routine: RoutineRef, until: datetime | None, field: str, reason: str, actor: str) -> Routine:
     with editing(routine, actor=actor, reason=reason) as edit:
         if edit.routine.status != RoutineStatus.PAUSED:
-            refuse_move(edit.routine, RoutineStatus.PAUSED, "pause", "ACTIVE or PAUSED")
+            refuse_move(edit.routine, RoutineStatus.PAUSED, NEEDS_ACTIVE)
         if until is not None and until <= edit.now:
-            raise InvalidValue(field, until, f"give a time in the future (now it is {edit.now})")
+            raise InvalidValue(field, until, said("give a time in the future (now it is {now})", now=edit.now))
         _pause(edit, until)
     return edit.routine
 

@@ -9,6 +9,7 @@ from typing import Any
 from routines_app.conf import get_settings
 from routines_app.core.errors import InvalidValue
 from routines_app.core.lease_plan import Difference, LeaseDecision, LeasePlan, Verdict, differences
+from routines_app.core.said import said
 from routines_app.models import Pool
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias
@@ -73,7 +74,7 @@ def _chosen(pools: Iterable[PoolRef] | PoolRef | None, known: Mapping[int, PoolF
         return None
     refs: Any = [pools] if isinstance(pools, PoolRef) else pools
     if not isinstance(refs, Iterable) or isinstance(refs, Mapping | bytes):
-        raise InvalidValue("pools", pools, "give a pool, its id or its name, or several of them")
+        raise InvalidValue("pools", pools, said("give a pool, its id or its name, or several of them"))
     found = [chosen_pool(ref, known, "pools") for ref in refs]
     return {pool.id: pool.name for pool in found}
 

@@ -6,6 +6,7 @@ import redis
 
 from routines_app.coordination import leases
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.models import ChangeKind
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.editing import editing
@@ -18,7 +19,9 @@ def release_lease(routine: RoutineRef, *, actor: str = "", reason: str = "") -> 
             holder = leases.holder(edit.routine.pk)
             released = holder is not None and leases.release(edit.routine.pk, holder[0])
         except redis.RedisError as error:
-            raise NotAllowed("lease", edit.routine.name, f"Redis cannot be reached: {error}") from error
+            raise NotAllowed(
+                "lease", edit.routine.name, said("Redis cannot be reached: {error}", error=str(error))
+            ) from error
         if released:
             edit.record(ChangeKind.LEASE_RELEASED, before={"holder": holder and holder[0]})
     return bool(released)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import Reason, RoutineStatus
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.plan.held import release_held_runs
@@ -28,7 +29,9 @@ def _refuse_sound(edit: Edit) -> None:
     status = edit.routine.status
     is_failing = status == RoutineStatus.ACTIVE and edit.state.failure_count > 0
     if status != RoutineStatus.PARKED and not is_failing:
-        raise NotAllowed("status", status, "it is not parked: reset needs a PARKED routine, or a failing ACTIVE one")
+        raise NotAllowed(
+            "status", status, said("it is not parked: reset needs a PARKED routine, or a failing ACTIVE one")
+        )
 
 
 def _reset(edit: Edit) -> None:

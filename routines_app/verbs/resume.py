@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from routines_app.core.errors import NotAllowed
+from routines_app.core.errors import NotAllowed, in_words
+from routines_app.core.said import said
 from routines_app.core.triggers import Span
 from routines_app.core.words import CatchUpPolicy, RoutineStatus
 from routines_app.models import Routine, RoutineState
@@ -18,7 +19,7 @@ from routines_app.verbs.checking.rules import Word
 from routines_app.verbs.editing import editing
 
 RELEASE = Word(CatchUpPolicy)
-NEEDS_PAUSED = "resume needs a PAUSED routine; reset a PARKED one"
+NEEDS_PAUSED = said("resume needs a PAUSED routine; reset a PARKED one")
 
 
 def resume_routine(routine: RoutineRef, *, release: str = "SKIP", actor: str = "", reason: str = "") -> Routine:
@@ -45,7 +46,9 @@ def refusal_of(routine: Routine, state: RoutineState, now: datetime) -> NotAllow
     fault = fault_of(routine, state, now)
     if fault is None:
         return None
-    expected = f"its next fire cannot be computed ({fault}): edit the schedule, then resume it"
+    expected = said(
+        "its next fire cannot be computed ({fault}): edit the schedule, then resume it", fault=in_words(fault)
+    )
     return NotAllowed("routine", routine.name, expected)
 
 

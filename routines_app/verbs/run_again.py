@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import Said, said
 from routines_app.masks import holds_secret
 from routines_app.models import ChangeKind, Routine, RoutineRun, ScheduleChange
 from routines_app.protocol.ledger.database import ledger_alias
@@ -13,8 +14,6 @@ from routines_app.verbs.checking.lookup import RunRef, find_run
 from routines_app.verbs.editing import editing
 from routines_app.verbs.run_now import Request, ask, checked_request
 from routines_app.verbs.work import Work, work_of
-
-_ANEW = "ask for a run with arguments that are typed anew"
 
 
 def retry_run(run: RunRef, *, idempotency_key: str | None = None, requested_by: object = None) -> RoutineRun:
@@ -45,27 +44,52 @@ def ask_again(run: RoutineRun, routine: Routine, request: Request, now: datetime
 
 def _refuse_another_phase(run: RoutineRun, work: Work) -> None:
     if run.rotation_id == run.routine_id:
-        raise NotAllowed("run", str(run.pk), "it seeded its rotation: the next tick does, or seed_rotation")
+        raise NotAllowed("run", str(run.pk), said("it seeded its rotation: the next tick does, or seed_rotation"))
     following = work.turn.phase.name if work.turn is not None else None
     if following is not None and run.phase != following:
         raise NotAllowed(
-            "run", str(run.pk), f"its phase was {run.phase!r}, and the member's next one is {following!r}: use run_now"
+            "run",
+            str(run.pk),
+            said(
+                "its phase was {phase!r}, and the member's next one is {following!r}: use run_now",
+                phase=run.phase,
+                following=following,
+            ),
         )
 
 
 def _refuse_elsewhere(run: RoutineRun, routine: Routine, work: Work) -> None:
     """Whoever may change the routine could otherwise have a task of their choice called with what a run was given, and
     whoever may run it, arguments of their choice put beside secrets that it was given later."""
-    moved = [field for field, now in (("task", work.task), ("queue", routine.queue)) if getattr(run, field) != now]
-    if not moved and _options_changed_since(run):
-        moved = ["way for its messages"]
-    if moved and holds_secret([run.args, run.kwargs]):
-        raise NotAllowed(
-            "run", str(run.pk), f"it has hidden arguments and another {moved[0]} than its routine: {_ANEW}"
-        )
+    moved = _moved(run, routine, work)
+    if moved is not None and holds_secret([run.args, run.kwargs]):
+        raise NotAllowed("run", str(run.pk), moved)
     routines_own = [getattr(routine, part) for part in ("args", "kwargs") if getattr(run, part) is None]
     if len(routines_own) == 1 and holds_secret(routines_own[0]):
-        raise NotAllowed("run", str(run.pk), f"some of its arguments are its routine's, and hidden: {_ANEW}")
+        expected = said(
+            "some of its arguments are its routine's, and hidden: ask for a run with arguments that are typed anew"
+        )
+        raise NotAllowed("run", str(run.pk), expected)
+
+
+def _moved(run: RoutineRun, routine: Routine, work: Work) -> Said | None:
+    """What it went to that its routine does not go to any more, if so."""
+    if run.task != work.task:
+        return said(
+            "it has hidden arguments and another task than its routine: ask for a run with arguments that are typed"
+            " anew"
+        )
+    if run.queue != routine.queue:
+        return said(
+            "it has hidden arguments and another queue than its routine: ask for a run with arguments that are typed"
+            " anew"
+        )
+    if _options_changed_since(run):
+        return said(
+            "it has hidden arguments and another way for its messages than its routine: ask for a run with arguments"
+            " that are typed anew"
+        )
+    return None
 
 
 def _options_changed_since(run: RoutineRun) -> bool:

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Left
 
 from routines_app.core.error_kind import error_kind, first_line
+from routines_app.core.said import said
 from routines_app.masks import masked_line
 from routines_app.masks.texts import CUT
 from routines_app.models import RoutineRun
@@ -20,7 +21,7 @@ from routines_app.verbs.reading import run_created_at
 
 LINES_READ = 5_000  # errors that one reader compares: some 200 ms if no two are the same
 START = 400  # characters of an error that are read where only its first line is shown
-WITHOUT_TEXT = "(no error text)"
+WITHOUT_TEXT = said("(no error text)")
 
 
 def error_start() -> Left:

@@ -38,6 +38,7 @@ from routines_app.core.holding import held_as
 from routines_app.core.keys import manual_key, unkeyed_key, unkeyed_prefix
 from routines_app.core.line import place_of
 from routines_app.core.rotation import TICK_TASK
+from routines_app.core.said import said, together
 from routines_app.core.waits import first_wait
 from routines_app.core.words import ConcurrencyPolicy, Reason, RunStatus, RunTrigger
 from routines_app.models import Routine, RoutineRun
@@ -84,7 +85,7 @@ def run_now(
     before = None if like is None else find_run(like, field="like")
     with editing(routine) as edit:
         if before is not None and before.routine_id != edit.routine.pk:
-            raise NotAllowed("like", str(before.pk), f"give a run of {edit.routine.name}")
+            raise NotAllowed("like", str(before.pk), said("give a run of {routine}", routine=edit.routine.name))
         return ask(edit.routine, replace(request, again=None if before is None else before.pk), edit.now)
 
 
@@ -122,7 +123,7 @@ def checked_request(args: Any, kwargs: Any, idempotency_key: str | None, request
     """The request, or the error that says what is wrong with it."""
     app = app_or_default()
     if not has_broker(app):
-        raise NotAllowed("celery", app.main, f"{NO_BROKER}: {CONFIGURE}")
+        raise NotAllowed("celery", app.main, together(": ", [NO_BROKER, CONFIGURE]))
     return Request(
         args=None if args is None else arguments.positional("args", args),
         kwargs=None if kwargs is None else arguments.named("kwargs", kwargs),
@@ -134,7 +135,7 @@ def checked_request(args: Any, kwargs: Any, idempotency_key: str | None, request
 
 def ask(routine: Routine, request: Request, now: datetime) -> RoutineRun:
     """The run that is asked for. Inside `editing`: the routine's state is locked."""
-    refuse_archived(routine, "does not run any more")
+    refuse_archived(routine, said("an archived routine does not run any more"))
     refuse_shadowed(routine)
     if routine.task == TICK_TASK:
         return _tick(routine, request, now)
@@ -155,7 +156,7 @@ def ask(routine: Routine, request: Request, now: datetime) -> RoutineRun:
 
 def _tick(routine: Routine, request: Request, now: datetime) -> RoutineRun:
     if request.has_arguments:
-        raise NotAllowed("args", routine.name, "a rotation's tick takes no arguments: leave them out")
+        raise NotAllowed("args", routine.name, said("a rotation's tick takes no arguments: leave them out"))
     made_before = _of_that_key(routine, request) if request.keyed else None
     key = request.key_for(routine)
     return made_before or tick_by_hand(routine, routine.state, request.requested_by, now, key=key)

@@ -18,6 +18,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.core.words import RARE_TRIGGERS, Reason, RunStatus, RunTrigger
 from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
@@ -88,7 +89,7 @@ class RunSelection:
             until=None if until is None else moment("until", until),
         )
         if found.since and found.until and found.since >= found.until:
-            raise InvalidValue("until", str(until), f"give a time after {found.since.isoformat()}")
+            raise InvalidValue("until", str(until), said("give a time after {since}", since=found.since.isoformat()))
         return found
 
     @property
@@ -142,9 +143,9 @@ class RunSelection:
 
     def _rest(self) -> Q:
         columns = ("status", "trigger", "reason", "pool_id", "queue", "worker", "task")
-        said = {name: getattr(self, name) for name in columns if getattr(self, name) is not None}
+        asked = {name: getattr(self, name) for name in columns if getattr(self, name) is not None}
         led_to = self._led_to()
-        rest = Q(**{name: value for name, value in said.items() if led_to.get(name) != value})
+        rest = Q(**{name: value for name, value in asked.items() if led_to.get(name) != value})
         if self.error is not None and led_to.get("status") != RunStatus.FAILED:
             rest &= Q(status=RunStatus.FAILED)
         if self.active and "status__in" not in led_to:

@@ -6,6 +6,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from routines_app.core.errors import InvalidValue, NotFound
 from routines_app.core.rotation import TICK_TASK
+from routines_app.core.said import said
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import MemberStatus, RoutineStatus
 from routines_app.models import Pool, Rotation, RotationMember, Routine, RoutineRun
@@ -44,7 +45,7 @@ def _meant(
     of: Pool | Rotation | int | str | None, pool: Pool | int | str | None, rotation: RotationRef | None
 ) -> tuple[Pool | int | str | None, RotationRef | None]:
     if sum(given is not None for given in (of, pool, rotation)) > 1:
-        raise InvalidValue("of", of, "give a pool or a rotation, one of them")
+        raise InvalidValue("of", of, said("give a pool or a rotation, one of them"))
     if of is None:
         return pool, rotation
     if isinstance(of, Rotation):
@@ -59,9 +60,9 @@ def _named(name: str) -> tuple[str | None, str | None]:
     is_pool = Pool.objects.using(ledger_alias()).filter(name=name).exists()
     is_rotation = Rotation.objects.using(ledger_alias()).filter(routine__name=name).exists()
     if is_pool and is_rotation:
-        raise InvalidValue("of", name, "a pool and a rotation have that name: give it as pool or as rotation")
+        raise InvalidValue("of", name, said("a pool and a rotation have that name: give it as pool or as rotation"))
     if not is_pool and not is_rotation:
-        raise NotFound("of", name, "neither a pool nor a rotation has that name")
+        raise NotFound("of", name, said("neither a pool nor a rotation has that name"))
     return (name, None) if is_pool else (None, name)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from django.db import IntegrityError, transaction
 
 from routines_app.core.errors import DuplicateName, InvalidValue, NotAllowed
+from routines_app.core.said import said
 from routines_app.models import EVERYBODY, SavedFilter
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs.checking.limits import LONGEST_ADDRESS
@@ -27,16 +28,18 @@ def save_filter(listed: str, name: str, query: str, *, owner: str, actor: str = 
     """Keep what a list was asked for. `owner` is a person's id, or `EVERYBODY`; the caller knows who may."""
     name = NAME("name", name)
     if not query or len(query) > LONGEST_ADDRESS:
-        raise InvalidValue("query", query, f"choose a filter first, of at most {LONGEST_ADDRESS:,} characters")
+        raise InvalidValue(
+            "query", query, said("choose a filter first, of at most {most:,} characters", most=LONGEST_ADDRESS)
+        )
     rows = SavedFilter.objects.using(ledger_alias()).filter(listed=listed, owner=owner)
     if rows.count() >= MOST:
-        raise NotAllowed("name", name, f"there are {MOST} saved filters already: remove one first")
+        raise NotAllowed("name", name, said("there are {most} saved filters already: remove one first", most=MOST))
     made = SavedFilter(listed=listed, owner=owner, name=name, query=query, made_by=ACTOR("actor", actor))
     try:
         with transaction.atomic(using=ledger_alias()):
             made.save(using=ledger_alias())
     except IntegrityError:
-        raise DuplicateName("name", name, "give a name that no other saved filter has") from None
+        raise DuplicateName("name", name, said("give a name that no other saved filter has")) from None
     return made
 
 

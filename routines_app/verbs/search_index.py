@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.db import Error, connections
 
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.protocol.ledger.database import ledger_alias
 
 INDEX = "routine_search"
@@ -39,9 +40,11 @@ def index_search() -> bool:
     alias = ledger_alias()
     connection = connections[alias]
     if connection.vendor != "postgresql":
-        raise NotAllowed("database", connection.vendor, "only PostgreSQL can search for parts of names by an index")
+        raise NotAllowed(
+            "database", connection.vendor, said("only PostgreSQL can search for parts of names by an index")
+        )
     if connection.in_atomic_block:
-        raise NotAllowed("transaction", "open", "call it outside of one: the index is made beside the work")
+        raise NotAllowed("transaction", "open", said("call it outside of one: the index is made beside the work"))
     if _is_there(alias):
         return False
     _make(alias)
@@ -63,7 +66,9 @@ def _make(alias: str) -> None:
         try:
             cursor.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
         except Error as error:
-            expected = f"let somebody who may run CREATE EXTENSION pg_trgm, then call this again ({error})".strip()
+            expected = said(
+                "let somebody who may run CREATE EXTENSION pg_trgm, then call this again ({error})", error=str(error)
+            )
             raise NotAllowed("extension", "pg_trgm", expected) from error
         cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {INDEX}")  # what an interrupted attempt has left
         cursor.execute(_MADE)

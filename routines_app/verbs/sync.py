@@ -30,8 +30,8 @@ from routines_app.verbs.declare import (
     declared_in,
     is_followed,
     note_declared,
-    said_of,
     spelled,
+    stated_of,
     to_follow,
 )
 
@@ -131,19 +131,19 @@ def _planned(
     name: str, fields: dict[str, Any], routine: Routine | None, holder: Routine | None, wanted: Wanted
 ) -> Step:
     if holder is not None and is_to_adopt(holder, fields, is_asked=wanted.adopter is not None):
-        said_of(holder, fields)
+        stated_of(holder, fields)
         back = "it is archived, and comes back as it was" if holder.status == RoutineStatus.ARCHIVED else ""
         return Step(name=name, act=Act.NOTHING if wanted.only_new else Act.ADOPT, why=back)
     if routine is None:
         refuse_in_both(name, fields, code_scope())
-        said = clean_new({**fields, "name": name}, allow_unknown_task=True)
-        return Step(name=name, act=Act.CREATE, changes=_changes({}, said))
+        stated = clean_new({**fields, "name": name}, allow_unknown_task=True)
+        return Step(name=name, act=Act.CREATE, changes=_changes({}, stated))
     if wanted.only_new:
         return Step(name=routine.name, act=Act.NOTHING)
-    said = said_of(routine, fields)
-    if routine.status != RoutineStatus.ARCHIVED and is_followed(routine, said):
+    stated = stated_of(routine, fields)
+    if routine.status != RoutineStatus.ARCHIVED and is_followed(routine, stated):
         return Step(name=routine.name, act=Act.NOTHING)
-    following = to_follow(routine, said)
+    following = to_follow(routine, stated)
     changes = _changes({name: getattr(routine, name) for name in following.changes}, following.changes)
     act = Act.CHANGE if changes else Act.NOTE
     if routine.status == RoutineStatus.ARCHIVED:

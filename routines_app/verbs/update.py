@@ -12,6 +12,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from routines_app.core.errors import NotAllowed, StaleVersion
+from routines_app.core.said import said
 from routines_app.core.words import TRIGGER_FIELDS, Reason, TriggerKind
 from routines_app.models import ChangeKind, Routine, RoutineState
 from routines_app.protocol.end.line import look_at_all
@@ -69,7 +70,7 @@ def apply_changes(
     expected = expected_version(ref, version)
     with editing(ref, actor=actor, reason=reason) as edit:
         refuse_stale(edit.routine, expected)
-        refuse_archived(edit.routine, "cannot be changed; create a new one")
+        refuse_archived(edit.routine, said("an archived routine cannot be changed; create a new one"))
         changes = clean_changes(edit.routine, values, allow_unknown_task=allow_unknown_task)
         if edit.routine.is_declared_in_code:
             refuse_declared(edit.routine, changes)
@@ -87,7 +88,11 @@ def expected_version(ref: RoutineRef, version: int | None) -> int | None:
 
 def refuse_stale(routine: Routine, expected: int | None) -> None:
     if expected is not None and expected != routine.version:
-        raise StaleVersion("version", expected, f"{routine.name} is at version {routine.version}: read it again")
+        raise StaleVersion(
+            "version",
+            expected,
+            said("{routine} is at version {version}: read it again", routine=routine.name, version=routine.version),
+        )
 
 
 def write(edit: Edit, changes: dict[str, Any]) -> None:
@@ -116,7 +121,7 @@ def write(edit: Edit, changes: dict[str, Any]) -> None:
 
 def _refuse_hinted(edit: Edit) -> None:
     if edit.state.fresh_hints(edit.now):
-        expected = "a rotation's members take no hints, and it has some: clear its hints first"
+        expected = said("a rotation's members take no hints, and it has some: clear its hints first")
         raise NotAllowed("rotation", edit.routine.name, expected)
 
 
@@ -147,7 +152,9 @@ def save_changes(edit: Edit, changes: dict[str, Any]) -> None:
             refuse_duplicate(changes["name"])
         raise
     if not won:
-        raise StaleVersion("version", routine.version, f"{routine.name} was changed meanwhile: read it again")
+        raise StaleVersion(
+            "version", routine.version, said("{routine} was changed meanwhile: read it again", routine=routine.name)
+        )
     routine.version += 1
 
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
 from routines_app.core.holding import held_as
 from routines_app.core.room import PoolUsage
+from routines_app.core.said import Moment, Said, said, together
 from routines_app.core.words import Reason, RoutineStatus, RunStatus
 from routines_app.masks import masked_line
 
 BEHIND = frozenset({Reason.OVERLAP, Reason.REPLACING, Reason.OVERDUE, Reason.LEASE_HELD, Reason.KEY_TAKEN})
 """Reasons of a run that waits for another run of its routine."""
+
+STATUS: Mapping[str, Said] = {
+    RoutineStatus.ACTIVE: said("the routine is active"),
+    RoutineStatus.PAUSED: said("the routine is paused"),
+    RoutineStatus.PARKED: said("the routine is parked"),
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,82 +75,108 @@ def held_reasons() -> tuple[Reason, ...]:
     return (Reason.PAUSED, Reason.PARKED)
 
 
-def why(run: Waiter, blocker: Blocker | None, now: datetime) -> str:
+def why(run: Waiter, blocker: Blocker | None, now: datetime) -> Said:
     """What it waits for, as a sentence."""
     if run.routine_status == RoutineStatus.ARCHIVED:
-        return "its routine is archived: it is cancelled in a moment"
+        return said("its routine is archived: it is cancelled in a moment")
     if run.dispatched_at is not None:
-        return f"sent to {_queue(run)} at {_at(run.dispatched_at)}: no worker has begun it yet"
+        return _sent(run.queue, _at(run.dispatched_at))
     if run.admitted_at is not None:
-        return f"let through at {_at(run.admitted_at)}: it is on its way to the broker"
+        return said("let through at {at}: it is on its way to the broker", at=_at(run.admitted_at))
     return _held_by(run, reason_of(run, now), blocker)
 
 
-def _held_by(run: Waiter, reason: Reason, blocker: Blocker | None) -> str:
+def _sent(queue: str, at: Moment) -> Said:
+    if queue:
+        return said("sent to queue {queue} at {at}: no worker has begun it yet", queue=queue, at=at)
+    return said("sent to the broker at {at}: no worker has begun it yet", at=at)
+
+
+def _held_by(run: Waiter, reason: Reason, blocker: Blocker | None) -> Said:
     match reason:
         case Reason.PAUSED | Reason.PARKED:
             return _status(run)
         case Reason.NOT_YET:
-            what = f"attempt {run.attempt} is not to begin" if run.attempt > 1 else "it is not to begin"
-            return f"{what} before {_at(run.eligible_at)}"
+            return _not_yet(run.attempt, _at(run.eligible_at))
         case Reason.CEILING:
             return _room(run)
         case Reason.OVERLAP:
-            return f"behind {_run(blocker)}"
+            return said("behind {run}", run=_run(blocker))
         case Reason.REPLACING:
-            return f"takes the place of {_run(blocker)}, when that has ended"
+            return said("takes the place of {run}, when that has ended", run=_run(blocker))
         case Reason.OVERDUE:
-            return f"behind {_run(blocker)}, whose body cannot be stopped"
+            return said("behind {run}, whose body cannot be stopped", run=_run(blocker))
         case Reason.LEASE_HELD | Reason.KEY_TAKEN:
-            return f"behind {_run(blocker)}, which holds the routine's lease"
+            return said("behind {run}, which holds the routine's lease", run=_run(blocker))
         case Reason.PUBLISH_FAILED:
-            error = f": {masked_line(run.error)}" if run.error else ""
-            return f"it could not be sent{_again(run)}{error}"
+            return _because(_again(run, said("it could not be sent")), run.error)
         case Reason.REDIS_AWAY:
-            return f"Redis could not be reached, and its lease is there{_again(run)}"
+            return _again(run, said("Redis could not be reached, and its lease is there"))
         case Reason.ROUTINE_HELD:
-            return f"somebody holds the routine's row in the database{_again(run)}"
+            return _again(run, said("somebody holds the routine's row in the database"))
         case Reason.NONE:
-            return "a beat looks at it in a moment"
+            return said("a beat looks at it in a moment")
         case _:
-            return f"it waits ({reason}){_again(run)}"
+            return _again(run, said("it waits ({reason})", reason=reason))
 
 
-def _status(run: Waiter) -> str:
-    until = "" if run.paused_until is None else f" until {_at(run.paused_until)}"
-    because = f": {masked_line(run.pause_reason)}" if run.pause_reason else ""
-    return f"the routine is {run.routine_status.lower()}{until}{because}"
+def _status(run: Waiter) -> Said:
+    held = STATUS.get(run.routine_status) or said("the routine is {status}", status=run.routine_status.lower())
+    if run.paused_until is not None:
+        held = said("{held} until {at}", held=held, at=_at(run.paused_until))
+    return _because(held, run.pause_reason)
 
 
-def _room(run: Waiter) -> str:
+def _because(held: Said, text: str) -> Said:
+    """With what a person or the broker has said of it, which is not ours to translate."""
+    return together(": ", [held, masked_line(text)]) if text else held
+
+
+def _not_yet(attempt: int, at: Moment) -> Said:
+    if attempt > 1:
+        return said("attempt {attempt} is not to begin before {at}", attempt=attempt, at=at)
+    return said("it is not to begin before {at}", at=at)
+
+
+def _room(run: Waiter) -> Said:
     if run.usage is None:
-        return f"for room in pool {run.pool}"
-    used = f"({run.usage.in_flight} of {run.usage.ceiling})"
+        return said("for room in pool {pool}", pool=run.pool)
+    facts = {"pool": run.pool, "in_flight": run.usage.in_flight, "ceiling": run.usage.ceiling}
     if run.usage.room:
-        return f"pool {run.pool} has room {used}: a beat lets the first in its queue go in a moment"
+        return said(
+            "pool {pool} has room ({in_flight} of {ceiling}): a beat lets the first in its queue go in a moment",
+            **facts,
+        )
     if not run.usage.ceiling:
-        return f"pool {run.pool} lets nothing start: its ceiling is 0, and {run.usage.in_flight} are in flight"
-    return f"pool {run.pool} is full {used}"
+        return said("pool {pool} lets nothing start: its ceiling is 0, and {in_flight} are in flight", **facts)
+    return said("pool {pool} is full ({in_flight} of {ceiling})", **facts)
 
 
-def _run(blocker: Blocker | None) -> str:
+def _run(blocker: Blocker | None) -> Said:
     if blocker is None:
-        return "another run of its routine, which has just ended"
+        return said("another run of its routine, which has just ended")
     if blocker.in_line:
-        return f"run {blocker.run_id}, which is before it in line"
+        return said("run {id}, which is before it in line", id=str(blocker.run_id))
     if blocker.status != RunStatus.RUNNING:
-        return f"run {blocker.run_id}, which has not begun"
-    asked = " and was asked to stop" if blocker.stop_requested else ""
-    return f"run {blocker.run_id}, which runs" + (f" since {_at(blocker.since)}" if blocker.since else "") + asked
+        return said("run {id}, which has not begun", id=str(blocker.run_id))
+    return _running(str(blocker.run_id), blocker)
 
 
-def _again(run: Waiter) -> str:
-    return "" if run.publish_after is None else f", and is tried again at {_at(run.publish_after)}"
+def _running(run_id: str, blocker: Blocker) -> Said:
+    if blocker.since is None:
+        if blocker.stop_requested:
+            return said("run {id}, which runs and was asked to stop", id=run_id)
+        return said("run {id}, which runs", id=run_id)
+    if blocker.stop_requested:
+        return said("run {id}, which runs since {at} and was asked to stop", id=run_id, at=_at(blocker.since))
+    return said("run {id}, which runs since {at}", id=run_id, at=_at(blocker.since))
 
 
-def _queue(run: Waiter) -> str:
-    return f"queue {run.queue}" if run.queue else "the broker"
+def _again(run: Waiter, held: Said) -> Said:
+    if run.publish_after is None:
+        return held
+    return said("{held}, and is tried again at {at}", held=held, at=_at(run.publish_after))
 
 
-def _at(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+def _at(moment: datetime) -> Moment:
+    return Moment(moment, UTC)

@@ -48,6 +48,7 @@ from django.db import connections, transaction
 from routines_app.core.errors import NotAllowed
 from routines_app.core.keys import rotation_key, unkeyed_key
 from routines_app.core.rotation import AWAKE, MOST_BUDGET, SEEDING, TICK_TASK, Idle, idle_after, room
+from routines_app.core.said import said
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Rotation, Routine, RoutineRun, RoutineState
@@ -190,7 +191,7 @@ def tick_by_hand(
     """
     rotation = _lock_rotation(routine.pk)
     if rotation is None:
-        raise NotAllowed("routine", routine.name, "its rotation is gone: archive it")
+        raise NotAllowed("routine", routine.name, said("its rotation is gone: archive it"))
     run = RoutineRun.of(
         routine,
         trigger=RunTrigger.MANUAL,

@@ -18,6 +18,7 @@ from routines_app.core.governor import (
     restarts,
     without_hints,
 )
+from routines_app.core.said import Said, said
 from routines_app.core.triggers import CronTrigger, IntervalTrigger, ManualTrigger, OnceTrigger, Trigger, next_slot
 from routines_app.core.words import BASELINE, HintKind, RoutineStatus, Source, TriggerKind
 from routines_app.models import Routine, RoutineState
@@ -93,13 +94,13 @@ def trigger_of(routine: Schedule, state: ScheduleState) -> Trigger:
             )
         case TriggerKind.INTERVAL:
             return IntervalTrigger(
-                interval_ms=_given("interval_ms", routine.interval_ms, "an INTERVAL routine needs one"),
+                interval_ms=_given("interval_ms", routine.interval_ms, said("an INTERVAL routine needs one")),
                 anchor=grid_of(routine, state),
                 start_at=routine.start_at,
                 end_at=routine.end_at,
             )
         case TriggerKind.ONCE:
-            moment = _given("once_at", routine.once_at, "a ONCE routine needs one")
+            moment = _given("once_at", routine.once_at, said("a ONCE routine needs one"))
             return OnceTrigger(at=moment, start_at=routine.start_at, end_at=routine.end_at)
         case TriggerKind.MANUAL:
             return ManualTrigger()
@@ -112,10 +113,12 @@ def kind_of(routine: Schedule) -> TriggerKind:
     try:
         return TriggerKind(routine.trigger_kind)
     except ValueError:
-        raise InvalidValue("trigger_kind", routine.trigger_kind, f"it is none of {', '.join(TriggerKind)}") from None
+        raise InvalidValue(
+            "trigger_kind", routine.trigger_kind, said("it is none of {these}", these=", ".join(TriggerKind))
+        ) from None
 
 
-def _given(field: str, value: Given | None, why: str) -> Given:
+def _given(field: str, value: Given | None, why: Said) -> Given:
     if value is None:
         raise InvalidValue(field, None, why)
     return value

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.errors import InvalidValue, NotAllowed, NotFound, RoutineError
+from routines_app.core.said import said
 from routines_app.core.words import CatchUpPolicy, RoutineStatus
 from routines_app.models import RoutineState
 from routines_app.protocol.ledger import clock
@@ -16,6 +17,7 @@ from routines_app.protocol.ledger.locks import lock_or_make_states
 from routines_app.verbs.batches.pieces import PIECE, Pause, pause_piece, resume_piece
 from routines_app.verbs.checking.rules import moment
 from routines_app.verbs.held_rows import verb_transaction
+from routines_app.verbs.pause import NEEDS_ACTIVE
 from routines_app.verbs.resume import NEEDS_PAUSED, RELEASE
 from routines_app.verbs.rotations.writing import By, Pair, routines_of
 
@@ -36,10 +38,10 @@ def pause_routines(
 
     def act(found: Sequence[Pair], now: datetime) -> dict[int, RoutineError]:
         if ends is not None and ends <= now:
-            raise InvalidValue("until", ends, f"give a time in the future (now it is {now})")
+            raise InvalidValue("until", ends, said("give a time in the future (now it is {now})", now=now))
         kept = {RoutineStatus.ACTIVE, RoutineStatus.PAUSED}
         pause_piece([pair for pair in found if pair[0].status in kept], Pause(ends, by), now)
-        return _refused(found, kept, "pause needs a routine that is ACTIVE or PAUSED")
+        return _refused(found, kept, NEEDS_ACTIVE)
 
     return _in_pieces(routine_ids, act)
 
@@ -74,7 +76,7 @@ def _in_pieces(
             refused = act(found, clock.now())
             on_commit(wake_beats)
         gone = set(piece) - {routine.pk for routine, _ in found}
-        result.refused.update(refused | {pk: NotFound("routine", pk, "no routine has that id") for pk in gone})
+        result.refused.update(refused | {pk: NotFound("routine", pk, said("no routine has that id")) for pk in gone})
         result.done.update(set(piece) - gone - refused.keys())
     return result
 

@@ -17,6 +17,7 @@ from django.db.models import Max, QuerySet
 
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.errors import DuplicateName, InvalidValue, NotFound
+from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import PauseBatch, Pool, Routine
 from routines_app.protocol.ledger import clock
@@ -58,7 +59,7 @@ def pause_batch(
     by, name = By.checked(actor, reason), NAME("name", name)
     ends = None if until is None else moment("until", until)
     if ends is not None and ends <= (now := clock.now()):
-        raise InvalidValue("until", until, f"give a time in the future (now it is {now})")
+        raise InvalidValue("until", until, said("give a time in the future (now it is {now})", now=now))
     chosen = selection_of(tag=tag, group=group, queue=queue, pool=pool, routines=routines, described=described)
     return _fill(_opened(name, chosen, ends, by), chosen.routines, progress)
 
@@ -86,7 +87,7 @@ def _opened(name: str, chosen: Selection, until: datetime | None, by: By) -> Pau
     except IntegrityError as error:
         if not PauseBatch.objects.using(ledger_alias()).filter(name=name, is_open=True).exists():
             raise
-        expected = "an open batch has that name: go on with it, resume it, or give another name"
+        expected = said("an open batch has that name: go on with it, resume it, or give another name")
         raise DuplicateName("name", name, expected) from error
     return batch
 
@@ -108,7 +109,7 @@ def _take_piece(batch: PauseBatch, routines: QuerySet[Routine]) -> PauseBatch:
     with verb_transaction("batch", batch.name):
         locked = lock_batch(batch.pk)
         if locked is None:
-            raise NotFound("batch", batch.name, "it was deleted meanwhile")
+            raise NotFound("batch", batch.name, said("it was deleted meanwhile"))
         if locked.looked_at_id != batch.looked_at_id or not locked.is_filling or locked.is_resuming:
             return locked
         _pause_those(locked, ids)

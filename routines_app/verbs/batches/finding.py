@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.db.models import Count
 
 from routines_app.core.errors import InvalidValue, NotFound
+from routines_app.core.listing import listed
+from routines_app.core.said import said
 from routines_app.models import PauseBatch, Routine
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs.checking.lookup import LARGEST_ID
@@ -25,11 +27,12 @@ def find_pause_batch(ref: BatchRef) -> PauseBatch:
     elif isinstance(ref, str) and is_storable(ref):
         found = batches.filter(name=ref, is_open=True).first()
     else:
-        raise InvalidValue("batch", ref, "give a PauseBatch, its id or its name")
+        raise InvalidValue("batch", ref, said("give a PauseBatch, its id or its name"))
     if found is None:
-        names = ", ".join(batches.filter(is_open=True).values_list("name", flat=True)[:NAMED])
-        known_by = "no batch has that id" if isinstance(ref, int) else "no open batch has that name"
-        raise NotFound("batch", str(ref), f"{known_by}; open are: {names or 'none'}")
+        names = listed(batches.filter(is_open=True).values_list("name", flat=True)[:NAMED])
+        if isinstance(ref, int):
+            raise NotFound("batch", str(ref), said("no batch has that id; open are: {names}", names=names))
+        raise NotFound("batch", str(ref), said("no open batch has that name; open are: {names}", names=names))
     return found
 
 

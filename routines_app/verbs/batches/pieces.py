@@ -11,7 +11,8 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from routines_app.core.errors import NotAllowed
+from routines_app.core.errors import NotAllowed, in_words
+from routines_app.core.said import said
 from routines_app.core.words import CatchUpPolicy, HintKind, RoutineStatus
 from routines_app.models import ChangeKind, PauseBatch, Routine, RoutineState, ScheduleChange, no_hint
 from routines_app.protocol.claim.due import NewState, write_states
@@ -84,7 +85,11 @@ def _leave_pauses(
                 ended.append(leave_pause(routine, state, now, release))
                 planned.append((routine, state))
         except (ArithmeticError, ValueError) as error:
-            why = NotAllowed("routine", routine.name, f"its slots cannot be released ({error}): edit the schedule")
+            why = NotAllowed(
+                "routine",
+                routine.name,
+                said("its slots cannot be released ({error}): edit the schedule", error=in_words(error)),
+            )
         if why is not None:
             refused.append((routine, why))
     return planned, ended, refused

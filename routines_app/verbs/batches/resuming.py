@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.errors import NotAllowed, NotFound
+from routines_app.core.said import said
 from routines_app.core.words import CatchUpPolicy, RoutineStatus
 from routines_app.models import PauseBatch, Routine
 from routines_app.protocol.ledger import clock
@@ -65,9 +66,15 @@ def _begin(batch: PauseBatch, release: CatchUpPolicy, by: By) -> PauseBatch:
     with verb_transaction("batch", batch.name):
         locked = _locked(batch)
         if not locked.is_open:
-            raise NotAllowed("batch", batch.name, f"it was closed at {locked.closed_at}; its routines are their own")
+            raise NotAllowed(
+                "batch",
+                batch.name,
+                said("it was closed at {closed_at}; its routines are their own", closed_at=locked.closed_at),
+            )
         if locked.release not in ("", release):
-            raise NotAllowed("release", release, f"it is being resumed with {locked.release}: go on with that")
+            raise NotAllowed(
+                "release", release, said("it is being resumed with {release}: go on with that", release=locked.release)
+            )
         locked.release, locked.resumed_by = release, by.actor
         locked.save(using=ledger_alias(), update_fields=["release", "resumed_by"])
     return locked
@@ -106,7 +113,7 @@ def _resume_those(
 def _locked(batch: PauseBatch) -> PauseBatch:
     locked = lock_batch(batch.pk)
     if locked is None:
-        raise NotFound("batch", batch.name, "it was deleted meanwhile")
+        raise NotFound("batch", batch.name, said("it was deleted meanwhile"))
     return locked
 
 

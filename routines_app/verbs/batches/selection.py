@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 
 from routines_app.core.errors import InvalidValue, NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import PauseBatch, Pool, Routine
 from routines_app.verbs.checking.limits import LONGEST_ADDRESS
@@ -41,7 +42,9 @@ def selection_of(
     choices = {"tag": tag, "group": group, "queue": queue, "pool": pool, "routines": routines}
     given = [name for name, value in choices.items() if value is not None]
     if len(given) != 1:
-        raise InvalidValue("tag", " and ".join(given) or "none of them", f"give exactly one of {', '.join(choices)}")
+        raise InvalidValue(
+            "tag", " and ".join(given) or "none of them", said("give exactly one of {these}", these=", ".join(choices))
+        )
     if routines is not None:
         return Selection(routines, {"by": "filter", "value": FILTER("described", described)})
     if pool is not None:
@@ -59,14 +62,16 @@ def remembered(batch: PauseBatch, routines: QuerySet[Routine] | None) -> QuerySe
     if by == "pool":
         return _selected(pool=find_pool(batch.selected_by["id"]))
     if routines is None:
-        raise NotAllowed("routines", batch.name, f"it was made by a filter ({value}): give its queryset again")
+        raise NotAllowed(
+            "routines", batch.name, said("it was made by a filter ({value}): give its queryset again", value=value)
+        )
     return routines
 
 
 def _selected(**by: Any) -> QuerySet[Routine]:
     found = selected(**({"routine": None, "tag": None, "group": None, "queue": None, "pool": None} | by))
     if found is None:  # which is for one routine
-        raise InvalidValue("tag", by, "give a tag, a group, a queue or a pool")
+        raise InvalidValue("tag", by, said("give a tag, a group, a queue or a pool"))
     return found
 
 

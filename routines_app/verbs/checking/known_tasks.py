@@ -12,14 +12,16 @@ from celery import Celery
 from celery.app import app_or_default
 
 from routines_app.core.errors import InvalidValue, UnknownTask
+from routines_app.core.listing import either
 from routines_app.core.rotation import TICK_TASK
+from routines_app.core.said import Said, said, together
 from routines_app.verbs.checking import limits
 
 logger = logging.getLogger(__name__)
 
 OWN_PREFIX = "routines_app."
 MAX_SHOWN = 5
-ELSEWHERE = "for a task that only its workers know, say allow_unknown_task=True"
+ELSEWHERE = said("for a task that only its workers know, say allow_unknown_task=True")
 
 
 def registered_tasks() -> list[str]:
@@ -48,7 +50,7 @@ def known_task(field: str, value: Any) -> str:
     """The name of a registered task."""
     name = task_name(field, value)
     if wrong := doubt_about(name):
-        raise UnknownTask(field, name, f"{wrong}; {ELSEWHERE}")
+        raise UnknownTask(field, name, together("; ", [wrong, ELSEWHERE]))
     return name
 
 
@@ -65,8 +67,10 @@ def task_name(field: str, value: Any) -> str:
     if not isinstance(value, str):
         value = _name_of(field, value)
     if not 0 < len(value) <= limits.LONGEST_TASK or not value.isprintable() or is_ours(value):
-        most = f"at most {limits.LONGEST_TASK} characters"
-        raise InvalidValue(field, value, f"give the registered name of a Celery task of yours, {most}")
+        expected = said(
+            "give the registered name of a Celery task of yours, at most {most} characters", most=limits.LONGEST_TASK
+        )
+        raise InvalidValue(field, value, expected)
     return str(value)
 
 
@@ -84,13 +88,15 @@ def _name_of(field: str, value: Any) -> str:
     name = getattr(value, "name", None)
     if isinstance(name, str) and callable(value):
         return name
-    raise InvalidValue(field, value, "give the registered name of a Celery task")
+    raise InvalidValue(field, value, said("give the registered name of a Celery task"))
 
 
-def _suggestion(value: str, names: list[str]) -> str:
+def _suggestion(value: str, names: list[str]) -> Said:
     ending = [name for name in names if name.rpartition(".")[2] == value.rpartition(".")[2]]
     close = list(dict.fromkeys([*ending, *difflib.get_close_matches(value, names, n=3)]))[:MAX_SHOWN]
     if close:
-        return f"no such task is registered; did you mean {' or '.join(close)}?"
-    shown = ", ".join(name for name in names if not name.startswith("celery."))[:500] or "none at all"
-    return f"no such task is registered; registered: {shown}"
+        return said("no such task is registered; did you mean {names}?", names=either(close))
+    shown = ", ".join(name for name in names if not name.startswith("celery."))[:500]
+    if not shown:
+        return said("no such task is registered; registered: none at all")
+    return said("no such task is registered; registered: {names}", names=shown)

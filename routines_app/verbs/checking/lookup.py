@@ -10,10 +10,13 @@ import uuid
 from typing import Any
 
 from routines_app.core.errors import InvalidValue, NotFound
+from routines_app.core.listing import either, listed
+from routines_app.core.said import Said, said
 from routines_app.models import Pool, Rotation, Routine, RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs.checking.rules import is_storable
 
+NAMED = 10  # of those that there are, to whoever asks for one that is not
 LARGEST_ID = 2**63 - 1  # beyond it a database raises instead of finding nothing
 
 RoutineRef = Routine | int | str
@@ -34,7 +37,7 @@ def find_run(ref: RunRef, *, field: str = "run") -> RoutineRun:
     run_id = ref.pk if isinstance(ref, RoutineRun) else _uuid(ref, field)
     found = RoutineRun.objects.using(ledger_alias()).select_related("routine").filter(pk=run_id).first()
     if found is None:
-        raise NotFound(field, ref, "no run has that id; it may have been pruned")
+        raise NotFound(field, ref, said("no run has that id; it may have been pruned"))
     return found
 
 
@@ -42,9 +45,10 @@ def find_pool(ref: Pool | int | str, *, field: str = "pool") -> Pool:
     """The pool that is meant: text is a name, an integer an id."""
     found = Pool.objects.using(ledger_alias()).filter(**_by(ref, field, Pool)).first()
     if found is None:
-        names = ", ".join(Pool.objects.using(ledger_alias()).values_list("name", flat=True)[:10])
-        known_by = "name" if isinstance(ref, str) else "id"
-        raise NotFound(field, ref, f"no pool has that {known_by}; there are: {names or 'none'}")
+        names = listed(Pool.objects.using(ledger_alias()).values_list("name", flat=True)[:NAMED])
+        if isinstance(ref, str):
+            raise NotFound(field, ref, said("no pool has that name; there are: {names}", names=names))
+        raise NotFound(field, ref, said("no pool has that id; there are: {names}", names=names))
     return found
 
 
@@ -54,9 +58,10 @@ def find_rotation(ref: RotationRef, *, field: str = "rotation") -> Rotation:
     by = {f"routine__{name}": value for name, value in _by(wanted, field, Routine, "Rotation").items()}
     found = Rotation.objects.using(ledger_alias()).select_related("routine__state").filter(**by).first()
     if found is None:
-        names = ", ".join(Rotation.objects.using(ledger_alias()).values_list("routine__name", flat=True)[:10])
-        known_by = "name" if isinstance(ref, str) else "id"
-        raise NotFound(field, str(ref), f"no rotation has that {known_by}; there are: {names or 'none'}")
+        names = listed(Rotation.objects.using(ledger_alias()).values_list("routine__name", flat=True)[:NAMED])
+        if isinstance(ref, str):
+            raise NotFound(field, str(ref), said("no rotation has that name; there are: {names}", names=names))
+        raise NotFound(field, str(ref), said("no rotation has that id; there are: {names}", names=names))
     return found
 
 
@@ -67,7 +72,7 @@ def _by(ref: Any, field: str, model: type[Routine] | type[Pool], called: str = "
         return {"pk": ref} if abs(ref) <= LARGEST_ID else {"pk__in": ()}
     if isinstance(ref, str) and is_storable(ref):
         return {"name": ref}
-    raise InvalidValue(field, ref, f"give a {called or model.__name__}, its id or its name")
+    raise InvalidValue(field, ref, said("give a {kind}, its id or its name", kind=called or model.__name__))
 
 
 def is_id(text: str) -> bool:
@@ -76,15 +81,15 @@ def is_id(text: str) -> bool:
     return fits and int(text) <= LARGEST_ID
 
 
-def _missing(ref: RoutineRef) -> str:
+def _missing(ref: RoutineRef) -> Said:
     """Why nothing was found. Only whoever gives a name is told others: a program or the command line, never a page."""
     if not isinstance(ref, str):
-        return "no routine has that id"
-    missing = "no routine has that name"
+        return said("no routine has that id")
     if ref.isdigit():
-        return f"{missing}; an id is given as an integer (on the command line: --id)"
-    names = _similar_names(ref)
-    return f"{missing}; did you mean {' or '.join(names)}?" if names else missing
+        return said("no routine has that name; an id is given as an integer (on the command line: --id)")
+    if names := _similar_names(ref):
+        return said("no routine has that name; did you mean {names}?", names=either(names))
+    return said("no routine has that name")
 
 
 def _similar_names(name: str) -> list[str]:
@@ -99,4 +104,4 @@ def _uuid(ref: object, field: str) -> uuid.UUID:
     try:
         return uuid.UUID(str(ref))
     except ValueError:
-        raise InvalidValue(field, ref, "give a run or its id (a UUID)") from None
+        raise InvalidValue(field, ref, said("give a run or its id (a UUID)")) from None

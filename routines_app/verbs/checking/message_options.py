@@ -11,6 +11,7 @@ from routines_app.coordination.routing import OPTIONS
 from routines_app.coordination.wire_limits import HIGHEST_PRIORITY, is_too_long, long_keys
 from routines_app.coordination.wire_limits import LONGEST_BYTES as LONGEST_NAME
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said, together
 from routines_app.verbs.checking import arguments
 from routines_app.verbs.checking.rules import Integer, Rule, Text, unknown_field
 
@@ -20,14 +21,16 @@ LONGEST_BYTES = 4_000  # of the JSON: each message carries it
 def message_options(field: str, value: Any) -> dict[str, Any] | None:
     """The options as they are stored; None without any."""
     if not isinstance(value, dict):
-        raise InvalidValue(field, value, f"give an object with any of {', '.join(OPTIONS)}")
+        raise InvalidValue(field, value, said("give an object with any of {these}", these=", ".join(OPTIONS)))
     given = {name: one for name, one in value.items() if one not in (None, "", {})}
     for name, one in given.items():
         if name not in _RULES:
             raise InvalidValue(field, {name: one}, unknown_field(str(name), one, list(OPTIONS)).expected)
     found = {name: _checked(field, name, one) for name, one in given.items()}
     if (size := len(json.dumps(found, ensure_ascii=False).encode())) > LONGEST_BYTES:
-        raise InvalidValue(field, value, f"at most {LONGEST_BYTES} bytes of JSON; these are {size}")
+        raise InvalidValue(
+            field, value, said("at most {most} bytes of JSON; these are {size}", most=LONGEST_BYTES, size=size)
+        )
     return found or None
 
 
@@ -36,15 +39,17 @@ def _checked(field: str, name: str, value: Any) -> Any:
     try:
         return _RULES[name](name, value)
     except InvalidValue as error:
-        raise InvalidValue(field, {name: error.value}, f"{name}: {error.expected}") from None
+        raise InvalidValue(field, {name: error.value}, together(": ", [name, error.expected])) from None
 
 
 def _headers(name: str, value: Any) -> dict[str, Any]:
     found = arguments.named(name, value)
     for own in sorted(OWN_HEADERS & found.keys()):
-        raise InvalidValue(name, own, f"give headers of your own: {own} is one of Celery's or the broker's")
+        raise InvalidValue(
+            name, own, said("give headers of your own: {own} is one of Celery's or the broker's", own=own)
+        )
     for key in long_keys(found):
-        raise InvalidValue(name, key, f"give keys of at most {LONGEST_NAME} bytes")
+        raise InvalidValue(name, key, said("give keys of at most {most} bytes", most=LONGEST_NAME))
     return found
 
 
@@ -55,7 +60,10 @@ def _name(name: str, value: Any) -> str:
     """Bytes count, not characters."""
     found = _TEXT(name, value)
     if is_too_long(found):
-        raise InvalidValue(name, value, f"give text of at most {LONGEST_NAME} bytes; this has {len(found.encode())}")
+        expected = said(
+            "give text of at most {most} bytes; this has {size}", most=LONGEST_NAME, size=len(found.encode())
+        )
+        raise InvalidValue(name, value, expected)
     return found
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.verbs.checking.rules import Text, code_point
 
 # Letters and marks to Unicode, and nothing at all, or an empty cell, on a screen.
@@ -40,7 +41,7 @@ class Name:
         name = Label(longest=self.longest, required=True)(field, value)
         if name.isdigit():  # of any script
             raise InvalidValue(
-                field, value, "give a name that does not consist of digits only: it would look like an id"
+                field, value, said("give a name that does not consist of digits only: it would look like an id")
             )
         return name
 
@@ -50,11 +51,17 @@ def refuse_unseen(field: str, text: str) -> None:
     for before, character in zip(" " + text, text, strict=False):
         if not _is_seen(character, before):
             raise InvalidValue(
-                field, text, f"give it without {code_point(character)}: that cannot be seen, or misleads"
+                field,
+                text,
+                said("give it without {character}: that cannot be seen, or misleads", character=code_point(character)),
             )
     composed = unicodedata.normalize("NFC", text)
     if composed != text:
-        raise InvalidValue(field, text, f"give it in Unicode's composed form (NFC), which looks the same: {composed}")
+        raise InvalidValue(
+            field,
+            text,
+            said("give it in Unicode's composed form (NFC), which looks the same: {composed}", composed=composed),
+        )
 
 
 def _is_seen(character: str, before: str) -> bool:

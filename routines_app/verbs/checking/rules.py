@@ -18,6 +18,8 @@ from django.utils.timezone import is_naive, make_aware
 from routines_app.core.cron import parse_cron, validate_timezone
 from routines_app.core.durations import format_duration, parse_duration
 from routines_app.core.errors import InvalidValue
+from routines_app.core.listing import either
+from routines_app.core.said import Said, said
 
 SECOND = 1_000
 DAY = 86_400 * SECOND
@@ -40,14 +42,22 @@ class Text:
     """Line breaks and tabs are allowed."""
 
     def __call__(self, field: str, value: Any) -> str:
-        wanted = f"text of at most {self.longest} characters" + (", not empty" if self.required else "")
         if not isinstance(value, str) or len(value) > self.longest or (self.required and not value.strip()):
-            raise InvalidValue(field, value, f"give {wanted}")
+            raise InvalidValue(field, value, self._expected())
         refused = next((character for character in value if not self._is_printable(character)), None)
         if refused is not None:
-            such = f"control characters or lone surrogates such as {code_point(refused)}"
-            raise InvalidValue(field, value, f"give {wanted}, without {such}")
+            expected = said(
+                "{expected}, without control characters or lone surrogates such as {character}",
+                expected=self._expected(),
+                character=code_point(refused),
+            )
+            raise InvalidValue(field, value, expected)
         return value if self.lines else value.strip()
+
+    def _expected(self) -> Said:
+        if self.required:
+            return said("give text of at most {most} characters, not empty", most=self.longest)
+        return said("give text of at most {most} characters", most=self.longest)
 
     def _is_printable(self, character: str) -> bool:
         return (self.lines and character in "\n\r\t") or unicodedata.category(character) not in ("Cc", "Cs")
@@ -82,9 +92,14 @@ class Duration:
         if self.or_none and not ms:
             return ms
         if not self.least <= ms <= self.most:
-            bounds = f"between {format_duration(self.least)} and {format_duration(self.most)}"
-            raise InvalidValue(field, value, f"give a duration {bounds}" + (", or 0 for none" if self.or_none else ""))
+            raise InvalidValue(field, value, self._expected())
         return ms
+
+    def _expected(self) -> Said:
+        bounds = {"least": format_duration(self.least), "most": format_duration(self.most)}
+        if self.or_none:
+            return said("give a duration between {least} and {most}, or 0 for none", **bounds)
+        return said("give a duration between {least} and {most}", **bounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +109,9 @@ class Integer:
 
     def __call__(self, field: str, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
-            raise InvalidValue(field, value, f"give a whole number between {self.least} and {self.most}")
+            raise InvalidValue(
+                field, value, said("give a whole number between {least} and {most}", least=self.least, most=self.most)
+            )
         return value
 
 
@@ -107,7 +124,9 @@ class Number:
         # Comparing is exact: an integer too large for a float is refused as any other, and so is what is not finite.
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not self.least <= value <= self.most:
-            raise InvalidValue(field, value, f"give a number between {self.least:g} and {self.most:g}")
+            raise InvalidValue(
+                field, value, said("give a number between {least:g} and {most:g}", least=self.least, most=self.most)
+            )
         return float(value)
 
 
@@ -120,7 +139,7 @@ class Word:
     def __call__(self, field: str, value: Any) -> str:
         known = {word.value.upper(): word.value for word in self.words}
         if not isinstance(value, str) or value.upper() not in known:
-            raise InvalidValue(field, value, f"give one of {', '.join(known.values())}")
+            raise InvalidValue(field, value, said("give one of {these}", these=", ".join(known.values())))
         return known[value.upper()]
 
 
@@ -142,16 +161,16 @@ class ListOf:
 
     def __call__(self, field: str, value: Any) -> list[Any]:
         if isinstance(value, str) or not isinstance(value, list | tuple | set | frozenset):
-            raise InvalidValue(field, value, "give a list")
+            raise InvalidValue(field, value, said("give a list"))
         if len(value) > MAX_LIST:
-            raise InvalidValue(field, value, f"give at most {MAX_LIST} entries")
+            raise InvalidValue(field, value, said("give at most {most} entries", most=MAX_LIST))
         ordered = sorted(value, key=str) if isinstance(value, set | frozenset) else value
         return list(dict.fromkeys(self.rule(field, entry) for entry in ordered))
 
 
 def flag(field: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise InvalidValue(field, value, "give True or False")
+        raise InvalidValue(field, value, said("give True or False"))
     return value
 
 
@@ -161,9 +180,13 @@ def moment(field: str, value: Any) -> datetime:
         with suppress(ValueError):  # well formed, and no such day
             value = parse_datetime(value) or value
     if not isinstance(value, datetime) or value.tzinfo is None or value.utcoffset() is None:
-        raise InvalidValue(field, value, "give a datetime with a timezone, or such text: 2030-01-31T18:00:00+01:00")
+        raise InvalidValue(
+            field, value, said("give a datetime with a timezone, or such text: 2030-01-31T18:00:00+01:00")
+        )
     if not EARLIEST <= value <= LATEST:
-        raise InvalidValue(field, value, f"give a datetime between {EARLIEST.year} and {LATEST.year}")
+        raise InvalidValue(
+            field, value, said("give a datetime between {first} and {last}", first=EARLIEST.year, last=LATEST.year)
+        )
     return value.astimezone(UTC)
 
 
@@ -174,14 +197,14 @@ def typed_moment(field: str, text: str) -> datetime:
     except ValueError:
         found = None
     if found is None:
-        raise InvalidValue(field, text, "give a date and time such as 2030-01-31T18:00:00+01:00")
+        raise InvalidValue(field, text, said("give a date and time such as 2030-01-31T18:00:00+01:00"))
     return make_aware(found) if is_naive(found) else found
 
 
 def cron(field: str, value: Any) -> str:
     """An expression that parses and fires at some time."""
     if not isinstance(value, str):
-        raise InvalidValue(field, value, "give a cron expression such as 0 9 * * MON-FRI")
+        raise InvalidValue(field, value, said("give a cron expression such as 0 9 * * MON-FRI"))
     try:
         parse_cron(value.strip())
     except InvalidValue as error:
@@ -191,7 +214,7 @@ def cron(field: str, value: Any) -> str:
 
 def timezone(field: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidValue(field, value, "give the name of a timezone, such as Europe/Paris")
+        raise InvalidValue(field, value, said("give the name of a timezone, such as Europe/Paris"))
     try:
         return validate_timezone(value)
     except InvalidValue as error:
@@ -201,13 +224,13 @@ def timezone(field: str, value: Any) -> str:
 def exception_name(field: str, value: Any) -> str:
     name = Text(longest=200, required=True)(field, value)
     if not _EXCEPTION_NAME.fullmatch(name):
-        raise InvalidValue(field, value, "give exception names such as ValueError or requests.exceptions.Timeout")
+        raise InvalidValue(field, value, said("give exception names such as ValueError or requests.exceptions.Timeout"))
     return name
 
 
 def unknown_field(field: str, value: Any, known: list[str]) -> InvalidValue:
     """There is no such field; say which one may have been meant."""
     close = difflib.get_close_matches(field, known, n=3)
-    return InvalidValue(
-        field, value, f"did you mean {' or '.join(close)}?" if close else f"known are {', '.join(known)}"
-    )
+    if close:
+        return InvalidValue(field, value, said("did you mean {names}?", names=either(close)))
+    return InvalidValue(field, value, said("known are {names}", names=", ".join(known)))

@@ -7,6 +7,7 @@ from django.db.models import BooleanField, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Pool, Routine
 from routines_app.protocol.ledger.database import ledger_alias
@@ -29,7 +30,7 @@ def selected(
     given = {field: value for field, value in choices.items() if value is not None}
     if len(given) != 1:
         told = " and ".join(given) or "none of them"
-        raise InvalidValue("routine", told, f"give exactly one of {', '.join(choices)}")
+        raise InvalidValue("routine", told, said("give exactly one of {these}", these=", ".join(choices)))
     routines = Routine.objects.using(ledger_alias()).exclude(status=RoutineStatus.ARCHIVED)
     if tag is not None:
         return tagged(routines, LABEL("tag", tag))

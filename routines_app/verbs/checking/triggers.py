@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.core.triggers import INSTANT, CronTrigger, OnceTrigger, next_slot
 from routines_app.core.words import TriggerKind
 from routines_app.models import Routine
@@ -28,10 +29,10 @@ OWN_FIELD = {
     TriggerKind.MANUAL: None,
 }
 NEEDED = {
-    TriggerKind.CRON: "give cron",
-    TriggerKind.INTERVAL: "give every",
-    TriggerKind.ONCE: "give at",
-    TriggerKind.MANUAL: "give none of cron, every and at",
+    TriggerKind.CRON: said("for CRON, give cron"),
+    TriggerKind.INTERVAL: said("for INTERVAL, give every"),
+    TriggerKind.ONCE: said("for ONCE, give at"),
+    TriggerKind.MANUAL: said("for MANUAL, give none of cron, every and at"),
 }
 SHORT = {"every": "interval_ms", "at": "once_at"}  # as callers may call them
 SPOKEN = {"cron": "cron"} | {field: short for short, field in SHORT.items()}
@@ -44,7 +45,7 @@ def with_full_names(values: dict[str, Any]) -> dict[str, Any]:
         if short in given:
             value = given.pop(short)
             if given.get(field) is not None and value is not None:
-                raise InvalidValue(short, value, f"give {short} or {field}, not both")
+                raise InvalidValue(short, value, said("give {one} or {other}, not both", one=short, other=field))
             given[field] = value if value is not None else given.get(field)
     return given
 
@@ -54,13 +55,14 @@ def clean_trigger(given: dict[str, Any], routine: Routine, values: dict[str, Any
 
     `values` are the given ones as the caller called them: an error is about what somebody wrote.
     """
-    said = [(kind, field) for kind, field in OWN_FIELD.items() if field and given.get(field) not in (None, "")]
-    if not said:
+    chosen = [(kind, field) for kind, field in OWN_FIELD.items() if field and given.get(field) not in (None, "")]
+    if not chosen:
         return _agreeing(given, _kept(given, routine))
-    kind, field = said[0]
+    kind, field = chosen[0]
     called = SPOKEN[field] if SPOKEN[field] in values else field
-    if len(said) > 1:
-        raise InvalidValue(called, given[field], f"give {SPOKEN[field]} or {SPOKEN[said[1][1]]}, not both")
+    if len(chosen) > 1:
+        one, other = SPOKEN[field], SPOKEN[chosen[1][1]]
+        raise InvalidValue(called, given[field], said("give {one} or {other}, not both", one=one, other=other))
     return _agreeing(given, trigger_fields(kind, **{field: RULES[field](called, given[field])}))
 
 
@@ -85,7 +87,7 @@ def _agreeing(given: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
         return found
     asked = RULES["trigger_kind"]("trigger_kind", given["trigger_kind"])
     if asked != found["trigger_kind"]:
-        raise InvalidValue("trigger_kind", given["trigger_kind"], f"for {asked}, {NEEDED[TriggerKind(asked)]}")
+        raise InvalidValue("trigger_kind", given["trigger_kind"], NEEDED[TriggerKind(asked)])
     return found
 
 
@@ -95,14 +97,22 @@ def check_fires(value: Any) -> None:
     if value("trigger_kind") == TriggerKind.CRON and start_at and end_at:
         cron = CronTrigger(expression=value("cron"), timezone=value("timezone"), start_at=start_at, end_at=end_at)
         if next_slot(cron, start_at - INSTANT) is None:
-            raise InvalidValue("cron", value("cron"), "give an expression that fires between start_at and end_at")
+            raise InvalidValue("cron", value("cron"), said("give an expression that fires between start_at and end_at"))
     if value("trigger_kind") == TriggerKind.ONCE:
         once = OnceTrigger(at=value("once_at"), start_at=start_at, end_at=end_at)
         if next_slot(once, once.at - INSTANT) is None:
-            raise InvalidValue("once_at", once.at, f"give a moment between start_at ({start_at}) and end_at ({end_at})")
+            raise InvalidValue(
+                "once_at",
+                once.at,
+                said(
+                    "give a moment between start_at ({start_at}) and end_at ({end_at})",
+                    start_at=start_at,
+                    end_at=end_at,
+                ),
+            )
 
 
 def refuse_past(once_at: datetime | None, now: datetime, field: str) -> None:
     """Somebody asks for a moment: one that is over would never fire."""
     if once_at is not None and once_at <= now:
-        raise InvalidValue(field, once_at, f"give a moment to come: now it is {now}")
+        raise InvalidValue(field, once_at, said("give a moment to come: now it is {now}", now=now))

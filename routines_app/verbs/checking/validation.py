@@ -10,6 +10,7 @@ from django.utils.timezone import get_default_timezone_name
 
 from routines_app.conf import get_settings
 from routines_app.core.errors import InvalidValue, NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import TRIGGER_FIELDS, CatchUpPolicy, ConcurrencyPolicy, Priority, TriggerKind
 from routines_app.models import Routine
 from routines_app.verbs.checking import arguments, rules
@@ -100,13 +101,13 @@ RULED_TOGETHER = (
 # What only code says about a routine that is declared in code: by its name code knows it, and it is of that task.
 DECLARED_FIELDS = frozenset({"name", "task"})
 OTHER_VERBS = {
-    "status": "use pause_routine, resume_routine, archive_routine or reset_routine",
-    "paused_until": "use pause_routine(routine, until=…)",
-    "pause_reason": "use pause_routine(routine, reason=…)",
-    "pause_batch": "use pause_batch(name, …)",
-    "declared_in": "it says where the routine comes from and cannot be changed",
-    "depth": "it follows from parent",
-    "shadow": "use switch_over",
+    "status": said("use pause_routine, resume_routine, archive_routine or reset_routine"),
+    "paused_until": said("use pause_routine(routine, until=…)"),
+    "pause_reason": said("use pause_routine(routine, reason=…)"),
+    "pause_batch": said("use pause_batch(name, …)"),
+    "declared_in": said("it says where the routine comes from and cannot be changed"),
+    "depth": said("it follows from parent"),
+    "shadow": said("use switch_over"),
 }
 
 
@@ -136,7 +137,9 @@ def clean_changes(
     cleaned = _each_checked(given, allow_unknown_task) | trigger | (found or {})
     if routine.shadow and cleaned["trigger_kind"] == TriggerKind.MANUAL:
         # By hand it is refused as well; and a rotation, which takes those, would fire it beside the old scheduler.
-        expected = f"in shadow: {routine.fired_by} still fires it; use switch_over first, or archive it"
+        expected = said(
+            "in shadow: {fired_by} still fires it; use switch_over first, or archive it", fired_by=routine.fired_by
+        )
         raise NotAllowed("trigger_kind", TriggerKind.MANUAL, expected)
     if is_rotation(routine):
         refuse_on_rotation(cleaned)
@@ -158,7 +161,15 @@ def clean_value(field: str, value: Any, *, allow_unknown_task: bool = False) -> 
 def refuse_declared(routine: Routine, changes: dict[str, Any]) -> None:
     """A routine that is declared in code has its name and its task from there."""
     for field in sorted(DECLARED_FIELDS & changes.keys()):
-        raise NotAllowed(field, changes[field], f"{routine.name} is declared in {routine.declared_by}: change it there")
+        raise NotAllowed(
+            field,
+            changes[field],
+            said(
+                "{routine} is declared in {declared_by}: change it there",
+                routine=routine.name,
+                declared_by=routine.declared_by,
+            ),
+        )
 
 
 def default_timezone() -> str:
@@ -216,12 +227,19 @@ def _check_together(cleaned: dict[str, Any], routine: Routine) -> None:
     def value(field: str) -> Any:
         return cleaned.get(field, getattr(routine, field, None))
 
-    _in_order(value, "start_at", "end_at", "a time not before start_at")
-    _in_order(value, "min_interval_ms", "max_interval_ms", "a duration not below min_interval_ms")
-    _in_order(value, "retry_delay_ms", "retry_max_delay_ms", "a duration not below retry_delay_ms")
+    _refuse_end_before_start(value)
+    _in_order(value, "min_interval_ms", "max_interval_ms")
+    _in_order(value, "retry_delay_ms", "retry_max_delay_ms")
     check_fires(value)
 
 
-def _in_order(value: Any, low: str, high: str, expected: str) -> None:
+def _refuse_end_before_start(value: Any) -> None:
+    start_at, end_at = value("start_at"), value("end_at")
+    if start_at is not None and end_at is not None and end_at < start_at:
+        raise InvalidValue("end_at", end_at, said("give a time not before start_at ({start_at})", start_at=start_at))
+
+
+def _in_order(value: Any, low: str, high: str) -> None:
     if value(low) is not None and value(high) is not None and value(high) < value(low):
-        raise InvalidValue(high, value(high), f"give {expected} ({value(low)})")
+        expected = said("give a duration not below {field} ({value})", field=low, value=value(low))
+        raise InvalidValue(high, value(high), expected)

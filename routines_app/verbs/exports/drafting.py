@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.models import Routine
 from routines_app.protocol.ledger import clock
 from routines_app.verbs.exports.document import Document, read_document
@@ -91,7 +92,7 @@ def _missing(ledger: Ledger, wanted: list[Wanted], problems: Problems) -> tuple[
     for routine in ledger.missing:
         if routine.name in rotations:
             member = rotations[routine.name]
-            expected = "no entry is about this rotation, so it would be archived: give it one"
+            expected = said("no entry is about this rotation, so it would be archived: give it one")
             problems.add(NotAllowed("rotation", routine.name, expected), member.section, member.name)
         gone.append(routine)
     return [Changed(routine=each, changes={}, archived=True) for each in gone], [_archive(each) for each in gone]

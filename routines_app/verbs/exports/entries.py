@@ -7,6 +7,7 @@ from typing import Any
 
 from routines_app.core.durations import format_duration
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Pool, Rotation, Routine
 from routines_app.models.json_field import Unread
@@ -68,7 +69,7 @@ def stored_value(field: Field, routine: Routine, rotation: Rotation | None) -> A
 def written(field: Field, value: Any, hider: Hider) -> Any:
     """As a file has it."""
     if isinstance(value, Unread):
-        raise InvalidValue(f"{hider.owner}: {field.name}", str(value), "mend what plain SQL has put there first")
+        raise InvalidValue(f"{hider.owner}: {field.name}", str(value), said("mend what plain SQL has put there first"))
     if value is None:
         return None
     match field.kind:
@@ -91,14 +92,14 @@ def moment_text(value: datetime) -> str:
 
 def besides(routine: Routine, hider: Hider, now: datetime) -> dict[str, Any]:
     """What is said last: that somebody has paused or archived it, or that it is the code's."""
-    said: dict[str, Any] = {}
+    told: dict[str, Any] = {}
     if routine.status == RoutineStatus.ARCHIVED:
-        said[ARCHIVED] = True
+        told[ARCHIVED] = True
     elif is_paused(routine, now):
-        said[PAUSED] = pause_entry(routine.pause_reason, routine.paused_until, hider)
+        told[PAUSED] = pause_entry(routine.pause_reason, routine.paused_until, hider)
     if routine.is_declared_in_code:
-        said[DECLARED_IN] = routine.declared_in
-    return said
+        told[DECLARED_IN] = routine.declared_in
+    return told
 
 
 def is_paused(routine: Routine, now: datetime) -> bool:
@@ -108,8 +109,8 @@ def is_paused(routine: Routine, now: datetime) -> bool:
 
 def pause_entry(reason: str, until: datetime | None, hider: Hider) -> Any:
     """`true`, if there is nothing more to say."""
-    said: dict[str, Any] = {"reason": hider.hidden(reason, f"{PAUSED}.reason")} if reason else {}
-    return said | ({"until": moment_text(until)} if until is not None else {}) or True
+    told: dict[str, Any] = {"reason": hider.hidden(reason, f"{PAUSED}.reason")} if reason else {}
+    return told | ({"until": moment_text(until)} if until is not None else {}) or True
 
 
 def _in_order(phases: Any) -> Any:

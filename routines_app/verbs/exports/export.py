@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import DECLARED_IN_DATABASE, Pool, Routine
 from routines_app.protocol.ledger import clock
@@ -63,7 +64,7 @@ def _whole_entry(routine: Routine, hider: Hider, now: datetime) -> dict[str, Any
 
 def _chosen(routines: Any, tag: str | None, *, archived: bool, declared: bool) -> QuerySet[Routine] | list[int]:
     if routines is not None and tag is not None:
-        raise InvalidValue("tag", tag, "give routines or a tag, not both")
+        raise InvalidValue("tag", tag, said("give routines or a tag, not both"))
     if routines is not None and not isinstance(routines, QuerySet):
         return _named(routines)
     if routines is not None:

@@ -15,6 +15,7 @@ from django.db import connections
 
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.errors import ImportRefused, StaleVersion
+from routines_app.core.said import said
 from routines_app.core.words import TriggerKind
 from routines_app.models import Pool
 from routines_app.protocol.ledger import clock
@@ -97,7 +98,9 @@ def _sound(draft: Draft) -> Draft:
 
 
 def _moved(digest: str) -> StaleVersion:
-    return StaleVersion("digest", digest, "the ledger, the file or a secret has changed since the plan: plan again")
+    return StaleVersion(
+        "digest", digest, said("the ledger, the file or a secret has changed since the plan: plan again")
+    )
 
 
 def _lock(draft: Draft) -> States:

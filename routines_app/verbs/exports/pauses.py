@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Routine
 from routines_app.verbs.exports.entries import is_paused, pause_entry
@@ -46,7 +47,7 @@ def pause_to_make(
     if here and (stored.pause_reason, stored.paused_until) == (pause.reason, pause.until):
         return None, ()
     if stored.status == RoutineStatus.PARKED:
-        raise NotAllowed(PAUSED, stored.status, "a parked routine is reset first, or left as it is")
+        raise NotAllowed(PAUSED, stored.status, said("a parked routine is reset first, or left as it is"))
     after = pause_entry(pause.reason, pause.until, becomes)
     return pause, (_change(before, after) if before != after else _change(SECRET, ANOTHER_SECRET),)
 

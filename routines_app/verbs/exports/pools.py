@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.models import Pool
 from routines_app.verbs.edit_pools import checked_pool
 from routines_app.verbs.exports.document import Entry
@@ -64,7 +65,9 @@ def _draft_default(entries: dict[str, Entry], there: dict[str, Pool], drafts: Po
     """One pool at most is the default: one that becomes it takes the place of another, which is told too."""
     chosen = [name for name in sorted(entries) if entries[name].get("default") is True]
     for name in chosen[1:]:
-        problems.add(InvalidValue("is_default", True, f"{chosen[0]} is the default too: give one"), POOLS, name)
+        problems.add(
+            InvalidValue("is_default", True, said("{pool} is the default too: give one", pool=chosen[0])), POOLS, name
+        )
     for pool in there.values():
         if chosen and pool.is_default and pool.name not in entries:
             before = entry_of_pool(pool)

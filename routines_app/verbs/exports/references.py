@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from routines_app.core.errors import InvalidValue, NotFound
+from routines_app.core.said import said
 from routines_app.masks import MASK, entries, masked_line
 from routines_app.verbs.checking.arguments import MAX_NESTING
 from routines_app.verbs.checking.rules import is_storable
@@ -137,7 +138,7 @@ class Revealer:
 
     def revealed(self, value: Any, place: str, levels: int = LEVELS) -> Any:
         if levels == 0:
-            raise InvalidValue(place, "…", f"nest at most {MAX_NESTING} levels")
+            raise InvalidValue(place, "…", said("nest at most {most} levels", most=MAX_NESTING))
         if isinstance(value, dict):
             if KEY in value:
                 return self._value(value, place)
@@ -150,21 +151,24 @@ class Revealer:
     def _value(self, reference: dict[Any, Any], place: str) -> Any:
         variable = reference[KEY]
         if reference != {KEY: variable} and reference != {KEY: variable, IS: JSON}:
-            expected = (
-                f'give {{"{KEY}": NAME}}, or that with "{IS}": "{JSON}"; a key that is really called so is ${KEY}'
+            expected = said(
+                'give {{"{key}": NAME}}, or that with "{also}": "{json}"; a key that is really called so is ${key}',
+                key=KEY,
+                also=IS,
+                json=JSON,
             )
             raise InvalidValue(place, sorted(map(str, reference)), expected)
         if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
-            expected = f"give the name of a variable that begins with {PREFIX}, of A-Z, 0-9 and _"
+            expected = said("give the name of a variable that begins with {prefix}, of A-Z, 0-9 and _", prefix=PREFIX)
             raise InvalidValue(place, f"{KEY} {str(variable)[:LONGEST_PLAIN]}", expected)
         if place in SHOWN and not is_own(self.owner, place, variable):
-            raise InvalidValue(place, f"{KEY} {variable}", "give text: it is shown to everybody who may look")
+            raise InvalidValue(place, f"{KEY} {variable}", said("give text: it is shown to everybody who may look"))
         self.places[place] = variable
         if variable in self.given:
             return _read(self.given[variable], place, variable, is_json=IS in reference)
         if place in self.stored and is_own(self.owner, place, variable):
             return self.stored[place]
-        expected = f"set {variable} in the environment: the secret is not in the file"
+        expected = said("set {variable} in the environment: the secret is not in the file", variable=variable)
         self.missing.append(NotFound(place, f"{KEY} {variable}", expected))
         return ""
 
@@ -176,14 +180,18 @@ def plain_key(key: Any) -> Any:
 def _read(text: str, place: str, variable: str, *, is_json: bool) -> Any:
     """What the variable holds is in no error."""
     if not is_storable(text) or MASK in text:
-        raise InvalidValue(place, MASK, f"{variable} holds text that no database stores, or a mask")
+        raise InvalidValue(
+            place, MASK, said("{variable} holds text that no database stores, or a mask", variable=variable)
+        )
     if not is_json:
         return text
     try:
         return read_json(place, text)
     except InvalidValue as error:
-        why = "it is no JSON" if error.expected.startswith("give JSON") else error.expected
-        raise InvalidValue(place, MASK, f"{variable} is to hold JSON: {why}") from None
+        # Why JSON cannot be read quotes it.
+        why = said("it is no JSON") if error.expected.startswith("give JSON") else error.expected
+        expected = said("{variable} is to hold JSON: {why}", variable=variable, why=why)
+        raise InvalidValue(place, MASK, expected) from None
 
 
 def secrets_of(owner: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,9 @@ from difflib import get_close_matches
 from typing import Any
 
 from routines_app.core.errors import NotFound
+from routines_app.core.listing import either
 from routines_app.core.rotation import TICK_TASK
+from routines_app.core.said import Said, said
 from routines_app.models import Pool, Rotation, Routine
 from routines_app.verbs.exports.document import Document
 from routines_app.verbs.exports.fields import FIELDS, ROTATIONS, ROUTINES, Kind
@@ -58,7 +60,8 @@ def targets_of(document: Document, ledger: Ledger, pools: dict[str, Pool]) -> Ta
     return found
 
 
-def _missing(name: str, known: Collection[str]) -> str:
+def _missing(name: str, known: Collection[str]) -> Said:
     close = get_close_matches(name, list(known)[:10_000], n=3)
-    missing = "there is none of that name, neither here nor in the file"
-    return f"{missing}; did you mean {' or '.join(close)}?" if close else missing
+    if not close:
+        return said("there is none of that name, neither here nor in the file")
+    return said("there is none of that name, neither here nor in the file; did you mean {names}?", names=either(close))

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from routines_app.core.errors import InvalidValue, NotAllowed, NotFound, RoutineError
+from routines_app.core.said import said
 from routines_app.core.words import TRIGGER_FIELDS, RoutineStatus
 from routines_app.models import Rotation, Routine
 from routines_app.verbs.checking.membership import OF_A_ROTATION, refuse_on_rotation
@@ -20,6 +21,7 @@ from routines_app.verbs.exports.fields import (
     FIELDS,
     KINDS,
     ROTATIONS,
+    ROUTINES,
     TICKS_EVERY_MS,
     Field,
     Kind,
@@ -33,6 +35,10 @@ from routines_app.verbs.exports.words import ImportAction
 from routines_app.verbs.rotations import fields as rotation_fields
 
 TRIGGER = frozenset(TRIGGER_FIELDS) - {"trigger_kind"}
+ANOTHER = {
+    ROTATIONS: said("here it is a rotation: give another name, or archive and delete that"),
+    ROUTINES: said("here it is a routine: give another name, or archive and delete that"),
+}
 
 
 @dataclass
@@ -56,7 +62,9 @@ class Drafter:
     def new(self, wanted: Wanted, found: dict[str, Any]) -> tuple[New, PlannedEntry]:
         """Of one whose name nobody has. `found`: what it refers to."""
         if wanted.declared_in is not None:
-            expected = "its code has not been declared here: deploy it and let a beat start, or take this entry out"
+            expected = said(
+                "its code has not been declared here: deploy it and let a beat start, or take this entry out"
+            )
             raise NotFound(DECLARED_IN, wanted.declared_in, expected)
         found = {column: value for column, value in found.items() if value is not None}
         routine = self.targets.routines[wanted.name]
@@ -69,10 +77,10 @@ class Drafter:
             setattr(rotation, column, value)
         pause = new_pause(wanted, self.now)
         hider = Hider(wanted.name, wanted.secret_places)
-        said = entry_of(routine, rotation, hider) | planned_pause(pause, hider)
-        said |= {ARCHIVED: True} if wanted.archived else {}
+        told = entry_of(routine, rotation, hider) | planned_pause(pause, hider)
+        told |= {ARCHIVED: True} if wanted.archived else {}
         made = New(routine=routine, cleaned=cleaned, rotation=rotation, own=own, pause=pause, archived=wanted.archived)
-        return made, _planned(wanted, ImportAction.CREATE, differences({}, said, set()), sealed(hider.secrets))
+        return made, _planned(wanted, ImportAction.CREATE, differences({}, told, set()), sealed(hider.secrets))
 
     def changed(self, wanted: Wanted, stored: Routine, found: dict[str, Any]) -> tuple[Changed | None, PlannedEntry]:
         """Of one that is there; None: it is as the entry says."""
@@ -167,7 +175,7 @@ class Drafter:
     def _refuse_hinted(self, stored: Routine, changes: dict[str, Any]) -> None:
         state = getattr(stored, "state", None)
         if changes.get("rotation") is not None and state is not None and state.fresh_hints(self.now):
-            expected = "a rotation's members take no hints, and it has some: clear its hints first"
+            expected = said("a rotation's members take no hints, and it has some: clear its hints first")
             raise NotAllowed("rotation", stored.name, expected)
 
 
@@ -185,26 +193,27 @@ def _is_own_column(field: Any) -> bool:
 def _refuse_another(wanted: Wanted, stored: Routine) -> None:
     """The routine of that name is something else."""
     if (section := section_of(stored)) != wanted.section:
-        raise InvalidValue(
-            "", wanted.name, f"here it is a {KINDS[section]}: give another name, or archive and delete that"
-        )
+        raise InvalidValue("", wanted.name, ANOTHER[section])
     here = stored.declared_in if stored.is_declared_in_code else None
     if wanted.declared_in is not None and wanted.declared_in != here:
-        raise NotAllowed(
-            DECLARED_IN, wanted.declared_in, f"here it is {'not declared in code' if here is None else here}"
-        )
+        expected = said("here it is not declared in code") if here is None else said("here it is {scope}", scope=here)
+        raise NotAllowed(DECLARED_IN, wanted.declared_in, expected)
 
 
 def _refuse_undeclared(wanted: Wanted, stored: Routine) -> None:
     """A file from before its routine was declared would overrule the code at every import, and nobody would notice."""
     if wanted.declared_in is None:
-        expected = f"it is declared in code here: say {DECLARED_IN}: {stored.declared_in}, or take this entry out"
+        expected = said(
+            "it is declared in code here: say {field}: {scope}, or take this entry out",
+            field=DECLARED_IN,
+            scope=stored.declared_in,
+        )
         raise NotAllowed(DECLARED_IN, None, expected)
 
 
 def _archived(wanted: Wanted, stored: Routine) -> tuple[Changed | None, PlannedEntry]:
     if not wanted.archived:
-        expected = "it is archived here, and cannot be changed: delete it first, or give another name"
+        expected = said("it is archived here, and cannot be changed: delete it first, or give another name")
         raise NotAllowed("", stored.status, expected)
     if stored.status == RoutineStatus.ARCHIVED:
         return None, _planned(wanted, ImportAction.UNCHANGED)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.verbs.checking.rules import Word
 from routines_app.verbs.exports import json_text, yaml_text
 from routines_app.verbs.exports.words import FileFormat
@@ -28,7 +29,9 @@ def read_export(text: str, format: str | None = None) -> Any:  # noqa: A002
     A key that is there twice is refused, and so is what a file of ours never has: tags, aliases, several documents.
     """
     if len(text) > LONGEST:
-        raise InvalidValue("file", f"{len(text):,} characters", f"give at most {LONGEST:,}: export fewer at a time")
+        raise InvalidValue(
+            "file", f"{len(text):,} characters", said("give at most {most:,}: export fewer at a time", most=LONGEST)
+        )
     chosen = None if format is None else _FORMAT("format", format)
     if chosen is None:
         chosen = FileFormat.JSON if text.lstrip("\ufeff \t\r\n").startswith("{") else FileFormat.YAML

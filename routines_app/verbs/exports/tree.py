@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.verbs.exports.plan_values import Problems
 from routines_app.verbs.exports.wanted import Wanted
 from routines_app.verbs.family import MAX_DEPTH
@@ -25,7 +26,9 @@ def _depth(name: str, parents: Mapping[str, str | None], depths: Mapping[str, in
     steps, at, seen = 0, parents.get(name), {name}
     while at is not None:
         if at in seen:
-            raise InvalidValue("parent", parents.get(name), "give a routine that is not below this one, nor itself")
+            raise InvalidValue(
+                "parent", parents.get(name), said("give a routine that is not below this one, nor itself")
+            )
         seen.add(at)
         steps += 1
         if at in depths:
@@ -33,5 +36,5 @@ def _depth(name: str, parents: Mapping[str, str | None], depths: Mapping[str, in
             break
         at = parents.get(at)
     if steps > MAX_DEPTH:
-        raise InvalidValue("parent", parents.get(name), f"nest at most {MAX_DEPTH} levels")
+        raise InvalidValue("parent", parents.get(name), said("nest at most {most} levels", most=MAX_DEPTH))
     return steps

@@ -9,6 +9,7 @@ from typing import Any
 
 from routines_app.core.durations import parse_duration
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.models import Routine
 from routines_app.verbs.checking import rules
 from routines_app.verbs.checking.limits import LONGEST_REASON
@@ -105,7 +106,7 @@ def _value(field: Field, value: Any, revealer: Revealer) -> Any:
 
 def _name(field: str, value: Any) -> str:
     if not isinstance(value, str) or not rules.is_storable(value):
-        raise InvalidValue(field, value, "give its name, as text")
+        raise InvalidValue(field, value, said("give its name, as text"))
     return value
 
 
@@ -118,7 +119,7 @@ def _read_besides(wanted: Wanted, key: str, value: Any, revealer: Revealer) -> N
         case _:
             wanted.declared_in = rules.Text(longest=200, required=True)(DECLARED_IN, value)
     if wanted.archived and wanted.pause:
-        raise InvalidValue(PAUSED, value, "give paused or archived, not both")
+        raise InvalidValue(PAUSED, value, said("give paused or archived, not both"))
 
 
 def _pause(value: Any, revealer: Revealer) -> Pause | bool:
@@ -126,7 +127,7 @@ def _pause(value: Any, revealer: Revealer) -> Pause | bool:
         return False
     given = {} if value is True else value
     if not isinstance(given, Mapping) or given.keys() - {"reason", "until"}:
-        raise InvalidValue(PAUSED, value, "give true, false, or an object with reason, until or both")
+        raise InvalidValue(PAUSED, value, said("give true, false, or an object with reason, until or both"))
     reason = REASON(f"{PAUSED}.reason", revealer.revealed(given.get("reason") or "", f"{PAUSED}.reason"))
     until = given.get("until")
     return Pause(reason=reason, until=None if until is None else rules.moment(f"{PAUSED}.until", until))

@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from routines_app.core.errors import InvalidValue, NotAllowed
+from routines_app.core.said import Said, said
 from routines_app.verbs.exports.json_text import LEVELS, too_deep, twice, whole
 
 WIDTH = 2**30  # no line is broken: a changed word is one changed line
@@ -38,8 +39,8 @@ def read(text: str) -> Any:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = "…" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}"
-        why = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
-        raise InvalidValue("file", where, f"give YAML ({why})") from None
+        why = getattr(error, "problem", None) or getattr(error, "reason", None) or said("it cannot be read")
+        raise InvalidValue("file", where, said("give YAML ({why})", why=why)) from None
     return builder.document
 
 
@@ -47,7 +48,7 @@ def _yaml() -> Any:
     try:
         import yaml  # an extra: whoever uses JSON does without
     except ImportError:
-        expected = 'YAML needs PyYAML: pip install "django-celery-routines[yaml]", or use JSON'
+        expected = said('YAML needs PyYAML: pip install "django-celery-routines[yaml]", or use JSON')
         raise NotAllowed("format", "yaml", expected) from None
     return yaml
 
@@ -93,11 +94,13 @@ class _Builder:
             self._open.pop()
             self._keys.pop()
         elif isinstance(event, yaml.AliasEvent):
-            raise InvalidValue("file", f"*{event.anchor}", f"{_line(event)}: write it out: aliases are not read")
+            raise InvalidValue(
+                "file", f"*{event.anchor}", said("{line}: write it out: aliases are not read", line=_line(event))
+            )
         elif isinstance(event, yaml.DocumentStartEvent):
             self._documents += 1
             if self._documents > 1:
-                raise InvalidValue("file", "---", f"{_line(event)}: give one document")
+                raise InvalidValue("file", "---", said("{line}: give one document", line=_line(event)))
 
     def _begin(self, value: Any, event: Any) -> None:
         if len(self._open) >= LEVELS:
@@ -122,7 +125,9 @@ class _Builder:
     def _key(self, value: Any, inside: dict[str, Any], event: Any) -> str:
         if not isinstance(value, str):
             raise InvalidValue(
-                "file", value, f"{_line(event)}: give text as a key, in quotes if it looks like a number"
+                "file",
+                value,
+                said("{line}: give text as a key, in quotes if it looks like a number", line=_line(event)),
             )
         if value in inside:
             raise twice(value, _line(event))
@@ -130,7 +135,9 @@ class _Builder:
 
     def _refuse_tag(self, event: Any) -> None:
         if event.tag is not None and event.tag != "!":
-            raise InvalidValue("file", event.tag, f"{_line(event)}: tags are not read: write the value itself")
+            raise InvalidValue(
+                "file", event.tag, said("{line}: tags are not read: write the value itself", line=_line(event))
+            )
 
 
 def _scalar(event: Any) -> Any:
@@ -147,5 +154,5 @@ def _scalar(event: Any) -> Any:
     return float(text) if _NUMBER.fullmatch(text) else text
 
 
-def _line(event: Any) -> str:
-    return f"line {event.start_mark.line + 1}"
+def _line(event: Any) -> Said:
+    return said("line {number}", number=event.start_mark.line + 1)

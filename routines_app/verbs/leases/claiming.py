@@ -10,6 +10,7 @@ from routines_app.core.errors import shown
 from routines_app.core.lease_plan import Verdict
 from routines_app.core.owed import Skipped
 from routines_app.core.room import need_not_queue
+from routines_app.core.said import said
 from routines_app.core.triggers import Span
 from routines_app.core.words import Reason, RunStatus, Source, is_exclusive
 from routines_app.protocol.claim.alike import Decisions
@@ -50,7 +51,9 @@ def _moved(picture: Picture, due: DueSlot) -> Moved:
 def _park(picture: Picture, due: DueSlot, error: Exception) -> None:
     """What a claim does with a routine whose next fire cannot be computed."""
     slot = due.row.next_slot or picture.now
-    why = f"{lease_plan.SKIPPED[Reason.PARKED]}: its next fire cannot be computed: {shown(error)}"
+    why = said(
+        "{why}: its next fire cannot be computed: {error}", why=lease_plan.SKIPPED[Reason.PARKED], error=shown(error)
+    )
     _skip(picture, due, Span(first=slot, last=slot, count=1), Reason.PARKED, why)
 
 

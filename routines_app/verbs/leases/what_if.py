@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from routines_app.core.errors import InvalidValue, NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import ConcurrencyPolicy, Priority, RoutineStatus, TriggerKind
 from routines_app.models import Pool, Routine
 from routines_app.protocol.ledger.database import ledger_alias
@@ -22,7 +23,7 @@ from routines_app.verbs.edit_pools import FIELDS as POOL_FIELDS
 from routines_app.verbs.leases.facts import PoolFacts
 
 MOST = 1_000  # routines and pools that one question may name
-EXAMPLE = 'give a mapping such as {"pools": {"db": 3}, "paused": ["report"]}'
+EXAMPLE = said('give a mapping such as {"pools": {"db": 3}, "paused": ["report"]}')
 KEYS = ("pools", "paused", "resumed", "priorities", "schedules", "concurrency")
 
 
@@ -89,28 +90,28 @@ def _parts(given: Any) -> dict[str, Any]:
 def _mapping(parts: dict[str, Any], key: str) -> Mapping[Any, Any]:
     value = parts.get(key, {})
     if not isinstance(value, Mapping) or len(value) > MOST:
-        raise InvalidValue(key, value, f"give a mapping from names, of at most {MOST}")
+        raise InvalidValue(key, value, said("give a mapping from names, of at most {most}", most=MOST))
     return value
 
 
 def _listed(parts: dict[str, Any], key: str) -> list[Any]:
     value = parts.get(key, ())
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise InvalidValue(key, value, "give a list of names")
+        raise InvalidValue(key, value, said("give a list of names"))
     found = list(value)
     if len(found) > MOST:
-        raise InvalidValue(key, found, f"give at most {MOST} names")
+        raise InvalidValue(key, found, said("give at most {most} names", most=MOST))
     return found
 
 
 def _trigger(name: str, value: Any) -> dict[str, Any]:
     """`{"cron": …}` or `{"every": …}` as the fields of a routine."""
     if not isinstance(value, Mapping) or len(value) != 1 or not {"cron", "every"} & value.keys():
-        raise InvalidValue(name, value, 'give {"cron": "*/5 * * * *"} or {"every": "10m"}')
+        raise InvalidValue(name, value, said('give {"cron": "*/5 * * * *"} or {"every": "10m"}'))
     if "cron" in value:
         expression = rules.cron(name, value["cron"])
         if not expression:
-            raise InvalidValue(name, value, "give a cron expression such as 0 9 * * MON-FRI")
+            raise InvalidValue(name, value, said("give a cron expression such as 0 9 * * MON-FRI"))
         return trigger_fields(TriggerKind.CRON, cron=expression)
     return trigger_fields(TriggerKind.INTERVAL, interval_ms=INTERVAL(name, value["every"]))
 
@@ -138,7 +139,7 @@ class _Routines:
         chosen = routines.filter(name__in=names) | routines.filter(pk__in=ids)
         for pk, name, status in chosen.values_list("pk", "name", "status"):
             if status == RoutineStatus.ARCHIVED:
-                raise NotAllowed("what_if", name, "it is archived and does not run any more")
+                raise NotAllowed("what_if", name, said("it is archived and does not run any more"))
             self._names[pk] = name
             self._ids[name] = pk
 
@@ -158,4 +159,4 @@ class _Routines:
     def refuse_both(self, both: frozenset[int]) -> None:
         if both:
             names = ", ".join(sorted(self._names[pk] for pk in both))
-            raise InvalidValue("resumed", names, "give a routine in paused or in resumed, not in both")
+            raise InvalidValue("resumed", names, said("give a routine in paused or in resumed, not in both"))

@@ -24,6 +24,7 @@ from celery.schedules import crontab, maybe_schedule
 
 from routines_app.conf import get_settings
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.core.words import TRIGGER_FIELDS
 from routines_app.verbs.declarations import Found
 from routines_app.verbs.declare import check_declared
@@ -107,7 +108,7 @@ def _fields(app: Celery, name: str, given: dict[str, Any], options: dict[str, An
 
 
 OF_THE_ENTRY = {
-    "name": "the entry's own name",
+    "name": said("the entry's own name"),
     "task": "task",
     "args": "args",
     "kwargs": "kwargs",
@@ -121,10 +122,12 @@ def _policies(routine: Any) -> dict[str, Any]:
     if routine is None:
         return {}
     if not isinstance(routine, Mapping):
-        raise InvalidValue("routine", routine, 'give fields of the routine, such as {"concurrency_policy": "FORBID"}')
+        raise InvalidValue(
+            "routine", routine, said('give fields of the routine, such as {"concurrency_policy": "FORBID"}')
+        )
     for name, where in OF_THE_ENTRY.items():
         if name in routine:
-            raise InvalidValue(f"routine.{name}", routine[name], f"the entry says it itself: {where}")
+            raise InvalidValue(f"routine.{name}", routine[name], said("the entry says it itself: {where}", where=where))
     return dict(routine)
 
 
@@ -136,4 +139,4 @@ def _given(entry: Any) -> dict[str, Any]:
             names = ("task", "schedule", "args", "kwargs", "options")
             return {name: getattr(entry, name) for name in names}
         case _:
-            raise InvalidValue("entry", entry, "give a dictionary with a task and a schedule")
+            raise InvalidValue("entry", entry, said("give a dictionary with a task and a schedule"))

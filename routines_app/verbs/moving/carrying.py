@@ -26,6 +26,7 @@ from celery.schedules import crontab, schedule
 from kombu import Exchange
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.core.triggers import INSTANT
 from routines_app.core.words import CatchUpPolicy
 from routines_app.verbs.checking.known_tasks import doubt_about
@@ -105,7 +106,9 @@ def _refuse_headers_exchange(options: Mapping[str, Any], app: Celery) -> None:
     named = [given] if isinstance(given, Exchange) else [queue.exchange for queue in app.amqp.queues.values()]
     for exchange in named:
         if exchange.type == "headers" and given in (exchange, exchange.name):
-            raise InvalidValue("exchange", exchange.name, "it is of type headers: give one of another type, or a queue")
+            raise InvalidValue(
+                "exchange", exchange.name, said("it is of type headers: give one of another type, or a queue")
+            )
 
 
 def _schedule_fields(entry: OldEntry, old: OldFires, now: datetime, app: Celery) -> dict[str, Any]:

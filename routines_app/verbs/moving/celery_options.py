@@ -9,6 +9,7 @@ from typing import Any
 from kombu import Exchange, Queue
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 
 MILLISECOND, SECOND, DAY = timedelta(milliseconds=1), timedelta(seconds=1), timedelta(days=1)
 CARRIED = frozenset(
@@ -37,9 +38,9 @@ def _name(entity: Any) -> str:
 
 
 def _message_options(options: Mapping[str, Any]) -> dict[str, Any] | None:
-    said = {"priority": options.get("priority"), "headers": options.get("headers")}
-    said |= {"exchange": _name(options.get("exchange")), "routing_key": options.get("routing_key")}
-    return {name: value for name, value in said.items() if value not in (None, "", {})} or None
+    given_options = {"priority": options.get("priority"), "headers": options.get("headers")}
+    given_options |= {"exchange": _name(options.get("exchange")), "routing_key": options.get("routing_key")}
+    return {name: value for name, value in given_options.items() if value not in (None, "", {})} or None
 
 
 def _time_limit(options: Mapping[str, Any]) -> timedelta | int:
@@ -83,6 +84,6 @@ def _expiry(expires: Any, zone: tzinfo) -> dict[str, Any]:
 def duration(name: str, value: Any) -> timedelta:
     """Celery's numbers are seconds, and parts of them; a routine has whole milliseconds."""
     if isinstance(value, bool) or not isinstance(value, int | float | timedelta):
-        raise InvalidValue(name, value, "give seconds or a timedelta")
+        raise InvalidValue(name, value, said("give seconds or a timedelta"))
     exact = value if isinstance(value, timedelta) else timedelta(seconds=value)
     return round(exact / MILLISECOND) * MILLISECOND

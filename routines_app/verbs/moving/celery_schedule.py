@@ -10,6 +10,7 @@ from celery.schedules import crontab, schedule, solar
 
 from routines_app.core.cron_values import DAY, HOUR, MINUTE, MONTH, WEEKDAY, Field
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.verbs.moving.celery_options import SECOND, duration
 
 WEEKS = {nth: frozenset(range(7 * nth - 6, 7 * nth + 1)) for nth in range(1, 5)}
@@ -22,16 +23,18 @@ def trigger_fields(when: Any, zone: str) -> dict[str, Any]:
         raise InvalidValue(
             "schedule",
             when,
-            "give a crontab or an interval: solar events are not supported; fire often, and let the"
-            " task ask whether it is time",
+            said(
+                "give a crontab or an interval: solar events are not supported; fire often, and let the"
+                " task ask whether it is time"
+            ),
         )
     if isinstance(when, crontab):
         return {"cron": _cron(when), "timezone": str(when.tz or zone)}
     every = getattr(when, "run_every", None) if isinstance(when, schedule) else when
     if isinstance(every, bool) or not isinstance(every, int | float | timedelta):
-        raise InvalidValue("schedule", when, "give a crontab, a number of seconds, a timedelta or a schedule")
+        raise InvalidValue("schedule", when, said("give a crontab, a number of seconds, a timedelta or a schedule"))
     if (every if isinstance(every, timedelta) else timedelta(seconds=every)) < SECOND:
-        raise InvalidValue("schedule", when, "give a second or more, and let the task itself repeat its work")
+        raise InvalidValue("schedule", when, said("give a second or more, and let the task itself repeat its work"))
     return {"every": duration("schedule", every)}
 
 
@@ -60,7 +63,7 @@ def _days(when: Any) -> tuple[str, str]:
     raise InvalidValue(
         "schedule",
         when,
-        "give a crontab that restricts day_of_month or day_of_week, not both, and let the task look at the other",
+        said("give a crontab that restricts day_of_month or day_of_week, not both, and let the task look at the other"),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from celery import Celery
 
 from routines_app.core.errors import NotFound
+from routines_app.core.said import said
 from routines_app.core.triggers import INSTANT, IntervalTrigger, Trigger, next_slot
 from routines_app.models import MovedEntry, Routine, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
@@ -56,7 +57,7 @@ def chosen(read: Read, only: Collection[str]) -> Read:
     there = {entry.key for entry in read.entries} | {problem.key for problem in read.problems}
     for name in only:
         if name not in there:
-            raise NotFound("only", name, "it has no entry of that name")
+            raise NotFound("only", name, said("it has no entry of that name"))
     return Read(
         entries=tuple(each for each in read.entries if each.key in only),
         problems=tuple(each for each in read.problems if each.key in only),

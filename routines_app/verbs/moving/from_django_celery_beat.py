@@ -17,6 +17,7 @@ from django.apps import apps
 from django.db import DatabaseError
 
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.verbs.moving.old_entries import OldEntry, OldScheduler, Problem
 from routines_app.verbs.moving.problems import told
 
@@ -36,12 +37,12 @@ def entries(_: Celery) -> Iterator[OldEntry | Problem]:
 
 def _rows() -> list[Any]:
     if not apps.is_installed("django_celery_beat"):
-        raise NotAllowed("source", OldScheduler.DJANGO_CELERY_BEAT, "add django_celery_beat to INSTALLED_APPS")
+        raise NotAllowed("source", OldScheduler.DJANGO_CELERY_BEAT, said("add django_celery_beat to INSTALLED_APPS"))
     model = apps.get_app_config("django_celery_beat").get_model("PeriodicTask")
     try:
         return list(model._default_manager.select_related(*SCHEDULES).order_by("name"))
     except DatabaseError as error:
-        expected = f"its tables cannot be read: {error}"
+        expected = said("its tables cannot be read: {error}", error=str(error))
         raise NotAllowed("source", OldScheduler.DJANGO_CELERY_BEAT, expected) from error
 
 

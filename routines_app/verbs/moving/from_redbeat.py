@@ -10,6 +10,7 @@ from celery.schedules import maybe_schedule
 from redis.exceptions import RedisError
 
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.verbs.moving.old_entries import OldEntry, OldScheduler, Problem
 from routines_app.verbs.moving.problems import told
 
@@ -21,12 +22,14 @@ def entries(app: Celery) -> Iterator[OldEntry | Problem]:
     try:
         from redbeat.schedulers import RedBeatSchedulerEntry, ensure_conf, get_redis
     except ImportError as error:
-        raise NotAllowed("source", OldScheduler.REDBEAT, f"install celery-redbeat here: {error}") from error
+        raise NotAllowed(
+            "source", OldScheduler.REDBEAT, said("install celery-redbeat here: {error}", error=str(error))
+        ) from error
     conf = ensure_conf(app)
     try:
         found = list(_stored(get_redis(app), conf.schedule_key))
     except RedisError as error:
-        expected = f"its Redis cannot be asked: {type(error).__name__}: {error}"
+        expected = said("its Redis cannot be asked: {kind}: {error}", kind=type(error).__name__, error=str(error))
         raise NotAllowed("source", OldScheduler.REDBEAT, expected) from error
     for key, definition, meta in found:
         try:

@@ -14,6 +14,7 @@ from celery.app import app_or_default
 
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.errors import InvalidValue, NotAllowed
+from routines_app.core.said import said
 from routines_app.models import MovedEntry
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
@@ -77,9 +78,9 @@ def _wish(source: OldScheduler | str, only: Collection[str], shadow: bool, accep
     try:
         scheduler = OldScheduler(source)
     except ValueError:
-        raise InvalidValue("source", source, f"give one of {', '.join(OldScheduler)}") from None
+        raise InvalidValue("source", source, said("give one of {these}", these=", ".join(OldScheduler))) from None
     if shadow and scheduler is OldScheduler.BEAT_SCHEDULE:
-        expected = "beats import its entries by themselves, and fire them"
+        expected = said("beats import its entries by themselves, and fire them")
         raise NotAllowed("shadow", scheduler, expected)
     return Wish(scheduler, [only] if isinstance(only, str) else only, shadow, accept_differences)
 

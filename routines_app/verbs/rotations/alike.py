@@ -9,6 +9,7 @@ from typing import Protocol
 from django.db import connections
 
 from routines_app.core.errors import DuplicateName
+from routines_app.core.said import said
 from routines_app.models import Routine
 from routines_app.protocol.ledger.database import ledger_alias
 
@@ -37,7 +38,7 @@ def alike_names(new: Sequence[Named], there: Collection[str]) -> Iterator[Duplic
     collation = _collation() if alike else ""
     for wanted, other in alike:
         if _are_one(wanted.name, other, collation):
-            expected = f"this database takes it for {other}: give that one, or another name"
+            expected = said("this database takes it for {other}: give that one, or another name", other=other)
             yield DuplicateName(f"{wanted.place}.name", wanted.name, expected)
 
 

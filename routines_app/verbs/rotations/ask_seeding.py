@@ -8,6 +8,7 @@ from datetime import datetime
 from routines_app.core.errors import NotAllowed
 from routines_app.core.keys import unkeyed_key
 from routines_app.core.rotation import SEEDING
+from routines_app.core.said import said
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import RunTrigger
 from routines_app.models import Rotation, Routine, RoutineRun
@@ -27,9 +28,9 @@ def ask_seeding(rotation: RotationRef, *, requested_by: object = None) -> Routin
     """
     asked_by, found = ACTOR("requested_by", "" if requested_by is None else str(requested_by)), find_rotation(rotation)
     with editing(found.pk) as edit:
-        refuse_archived(edit.routine, "is not seeded any more")
+        refuse_archived(edit.routine, said("an archived routine is not seeded any more"))
         if not found.seed:
-            raise NotAllowed("seed", found.name, "the rotation has no callable that seeds it: give it one")
+            raise NotAllowed("seed", found.name, said("the rotation has no callable that seeds it: give it one"))
         return _under_way(found) or _asked(found, edit.routine, asked_by, edit.now)
 
 

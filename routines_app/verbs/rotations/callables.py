@@ -12,6 +12,7 @@ from celery.exceptions import Ignore, SoftTimeLimitExceeded
 from django.utils.module_loading import import_string
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.models import Rotation
 from routines_app.verbs.checking.rules import Text
 
@@ -56,9 +57,11 @@ def load(path: str, field: str = "seed") -> Callable[..., Iterable[Any]]:
     except (SoftTimeLimitExceeded, Ignore):  # the run that seeds is asked to stop
         raise
     except Exception as error:
-        raise InvalidValue(field, path, f"it cannot be imported: {type(error).__name__}: {error}") from error
+        raise InvalidValue(
+            field, path, said("it cannot be imported: {kind}: {error}", kind=type(error).__name__, error=str(error))
+        ) from error
     if not callable(found):
-        raise InvalidValue(field, path, "give the dotted path of a callable, such as shop.feeds.members")
+        raise InvalidValue(field, path, said("give the dotted path of a callable, such as shop.feeds.members"))
     return found  # type: ignore[no-any-return]
 
 
@@ -79,5 +82,5 @@ def _asks(found: Callable[..., Any]) -> bool:
 def _path(field: str, value: Any) -> str:
     path = Text(longest=LONGEST)(field, "" if value is None else value)
     if path and not _PATH.fullmatch(path):
-        raise InvalidValue(field, value, "give the dotted path of a callable, such as shop.feeds.members")
+        raise InvalidValue(field, value, said("give the dotted path of a callable, such as shop.feeds.members"))
     return path

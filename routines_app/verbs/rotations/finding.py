@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from routines_app.core.errors import InvalidValue, NotAllowed, NotFound
 from routines_app.core.rotation import TICK_TASK
+from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus, TriggerKind
 from routines_app.models import Rotation, Routine
 from routines_app.protocol.ledger.database import ledger_alias
@@ -56,9 +57,11 @@ def members_of(rotation: Rotation, refs: Iterable[RoutineRef], field: str) -> li
     for number, ref in enumerate(given):
         there = names.get(ref) if isinstance(ref, str) else ids.get(ref)
         if there is None:
-            raise NotFound(f"{field}[{number}]", ref, "no routine has that name or id")
+            raise NotFound(f"{field}[{number}]", ref, said("no routine has that name or id"))
         if there.rotation_id != rotation.pk:
-            raise NotAllowed(f"{field}[{number}]", there.name, f"it is no member of {rotation.name}")
+            raise NotAllowed(
+                f"{field}[{number}]", there.name, said("it is no member of {rotation}", rotation=rotation.name)
+            )
         members.add(there.id)
     return sorted(members)
 
@@ -72,13 +75,15 @@ def refuse_joining(there: There, place: str, rotation: Rotation) -> None:
     """Refuse what cannot be a member, as long as it is what it is now."""
     why = None
     if there.task == TICK_TASK:
-        why = "it is a rotation's own routine, which is nobody's member"
+        why = said("it is a rotation's own routine, which is nobody's member")
     elif there.status == RoutineStatus.ARCHIVED:
-        why = "it is archived"
+        why = said("it is archived")
     elif there.rotation_id not in (None, rotation.pk):
-        why = "it is a member of another rotation: remove it there first, or use update_routine(routine, rotation=…)"
+        why = said(
+            "it is a member of another rotation: remove it there first, or use update_routine(routine, rotation=…)"
+        )
     elif there.trigger_kind != TriggerKind.MANUAL:
-        why = f"it is {there.trigger_kind}: only a routine that fires by hand is a member"
+        why = said("it is {trigger}: only a routine that fires by hand is a member", trigger=there.trigger_kind)
     if why is not None:
         raise NotAllowed(place, there.name, why)
 
@@ -91,7 +96,7 @@ def _read(**which: Any) -> list[There]:
 def refs_of(refs: Any, field: str) -> list[str | int]:
     """Names and ids of what is given: an instance counts by its id."""
     if isinstance(refs, str | bytes) or not isinstance(refs, Iterable):
-        raise InvalidValue(field, refs, "give a list of names, ids or routines")
+        raise InvalidValue(field, refs, said("give a list of names, ids or routines"))
     return [_ref(ref, f"{field}[{number}]") for number, ref in enumerate(refs)]
 
 
@@ -102,4 +107,4 @@ def _ref(ref: Any, place: str) -> str | int:
         return ref
     if isinstance(ref, int) and not isinstance(ref, bool) and abs(ref) <= LARGEST_ID:
         return ref
-    raise InvalidValue(place, ref, "give a Routine, its id or its name")
+    raise InvalidValue(place, ref, said("give a Routine, its id or its name"))

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Sequence
 
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Rotation, Routine
 from routines_app.protocol.ledger.database import ledger_alias
@@ -36,7 +37,7 @@ def seed_rotation(rotation: RotationRef, *, actor: str = "", progress: Told | No
     """
     found = find_rotation(rotation)
     if not found.seed:
-        raise NotAllowed("seed", found.name, "the rotation has no callable that seeds it: give it one")
+        raise NotAllowed("seed", found.name, said("the rotation has no callable that seeds it: give it one"))
     refuse_archived_rotation(found)
     by = By.checked(actor, f"given by {found.seed}")
     registered_tasks()  # imports task modules the first time

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from routines_app.core.errors import DuplicateName, InvalidValue, NotAllowed, NotFound
+from routines_app.core.said import Said, said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Rotation
 from routines_app.verbs.family import MAX_DEPTH
@@ -55,7 +56,9 @@ def sort_wanted(wanted: Sequence[Wanted], rotation: Rotation, *, joining: bool) 
             new.append(_to_create(each))
             continue
         if (first := places.setdefault(found.id, each.place)) != each.place:
-            raise DuplicateName(f"{each.place}.name", found.name, f"{first} is the same one: give each one once")
+            raise DuplicateName(
+                f"{each.place}.name", found.name, said("{first} is the same one: give each one once", first=first)
+            )
         if found.rotation_id == rotation.pk:
             todo.kept.append(Kept(each, found))
         elif joining:
@@ -71,12 +74,12 @@ def refuse_archived_members(kept: Sequence[Kept]) -> None:
     """Whoever adds a member wants it to take part."""
     for wanted, there in kept:
         if there.status == RoutineStatus.ARCHIVED:
-            raise NotAllowed(wanted.place, there.name, "it is an archived member: give another name")
+            raise NotAllowed(wanted.place, there.name, said("it is an archived member: give another name"))
 
 
 def _to_create(wanted: Wanted) -> Wanted:
     if wanted.id is not None:
-        raise NotFound(wanted.place, wanted.name, "no routine has its id any more")
+        raise NotFound(wanted.place, wanted.name, said("no routine has its id any more"))
     return wanted
 
 
@@ -84,8 +87,12 @@ def _refuse_unless_joins(wanted: Wanted, found: There, rotation: Rotation) -> No
     if wanted.joins:
         refuse_joining(found, wanted.place, rotation)
         return
-    expected = f"a routine of that name is there, and no member of {rotation.name}: give another name"
-    raise DuplicateName(f"{wanted.place}.name", wanted.name, expected + ", or add that one by its name alone")
+    expected = said(
+        "a routine of that name is there, and no member of {rotation}: give another name, or add that one by its name"
+        " alone",
+        rotation=rotation.name,
+    )
+    raise DuplicateName(f"{wanted.place}.name", wanted.name, expected)
 
 
 def _placed(new: Sequence[Wanted], there: Mapping[str, There]) -> list[New]:
@@ -121,7 +128,7 @@ def _depth(wanted: Wanted, new: Mapping[str, Wanted], parents: Mapping[str, Ther
         above += 1
         depths[each.name] = above
     if depths[wanted.name] > MAX_DEPTH:
-        raise InvalidValue(f"{wanted.place}.parent", wanted.parent, f"nest at most {MAX_DEPTH} levels")
+        raise InvalidValue(f"{wanted.place}.parent", wanted.parent, said("nest at most {most} levels", most=MAX_DEPTH))
     return depths[wanted.name]
 
 
@@ -131,12 +138,12 @@ def _above(wanted: Wanted, new: Mapping[str, Wanted], parents: Mapping[str, Ther
     if parent in new:
         return new[parent], -1
     if parent not in parents:
-        expected = "no routine has that name, and none that is added with it: give the name of one"
+        expected = said("no routine has that name, and none that is added with it: give the name of one")
         raise NotFound(f"{wanted.place}.parent", parent, expected)
     return None, parents[parent].depth
 
 
-def _too_deep(path: Sequence[Wanted]) -> str:
+def _too_deep(path: Sequence[Wanted]) -> Said:
     if len({each.name for each in path}) < len(path):
-        return "give a routine that is not below this one, nor itself"
-    return f"nest at most {MAX_DEPTH} levels"
+        return said("give a routine that is not below this one, nor itself")
+    return said("nest at most {most} levels", most=MAX_DEPTH)

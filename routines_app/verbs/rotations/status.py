@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 
 from routines_app.core.durations import format_duration
 from routines_app.core.rotation import NEVER, SEEDING
+from routines_app.core.said import Said, said, said_of, together
 from routines_app.core.words import MemberStatus, Priority, RoutineStatus
 from routines_app.models import Rotation, RotationMember, RoutineRun
 from routines_app.protocol.ledger import clock
@@ -85,9 +86,9 @@ def _under_way(rotation: Rotation, most: int, now: datetime) -> list[Pick]:
     ]
 
 
-def _under_way_because(member: RotationMember, phases: Sequence[Phase]) -> str:
+def _under_way_because(member: RotationMember, phases: Sequence[Phase]) -> Said:
     name = phases[number_of(phases, member.phase)].name
-    return f"{name} is under way" if name else "it is under way"
+    return said("{phase} is under way", phase=name) if name else said("it is under way")
 
 
 def _next_picks(rotation: Rotation, most: int, now: datetime, owed: int) -> list[Pick]:
@@ -115,28 +116,51 @@ def _pick(rotation: Rotation, member: RotationMember, now: datetime, why: str) -
     )
 
 
-def _why(rotation: Rotation, member: RotationMember, place: int, owed: int, now: datetime) -> str:
+def _why(rotation: Rotation, member: RotationMember, place: int, owed: int, now: datetime) -> Said:
     """What ranks it there: a cycle that is under way, its band, then how long ago it was tried."""
     phases = phases_of(rotation, member.routine)
     number = number_of(phases, member.phase)
     if number > 0 and member.rank_phase > 0:
-        begun = f"its cycle is under way: {phases[number].name} comes after {phases[number - 1].name}"
-        return begun + (f", and has failed {_times(member.failures)}" if member.failures else "")
-    said = [_tried(member, now)]
+        return _under_way_until(phases[number - 1].name, phases[number].name, member.failures)
+    why = [_tried(member, now)]
     if member.routine.priority != Priority.MEDIUM:
-        said.insert(0, f"its priority is {member.routine.priority}")
+        why.insert(0, said("its priority is {priority}", priority=member.routine.priority))
     if member.failures:
-        failed = f"{phases[number].name} failed" if number else "failed"
-        said.append(f"{failed} {_times(member.failures)} and has waited its ticks")
+        why.append(_failed(phases[number].name if number else "", member.failures))
     if rotation.depth_weight and member.depth and member.emphasis:
-        said.append(f"at depth {member.depth} it counts as if it had waited longer")
-    return ", ".join([*said, _place(place, owed)])
+        why.append(said("at depth {depth} it counts as if it had waited longer", depth=member.depth))
+    return together(", ", [*why, _place(place, owed)])
 
 
-def _tried(member: RotationMember, now: datetime) -> str:
+def _under_way_until(last: str, following: str, failures: int) -> Said:
+    if not failures:
+        return said("its cycle is under way: {following} comes after {last}", following=following, last=last)
+    return said_of(
+        failures,
+        "its cycle is under way: {following} comes after {last}, and has failed once",
+        "its cycle is under way: {following} comes after {last}, and has failed {count} times",
+        following=following,
+        last=last,
+    )
+
+
+def _failed(phase: str, failures: int) -> Said:
+    if not phase:
+        return said_of(
+            failures, "failed once and has waited its ticks", "failed {count} times and has waited its ticks"
+        )
+    return said_of(
+        failures,
+        "{phase} failed once and has waited its ticks",
+        "{phase} failed {count} times and has waited its ticks",
+        phase=phase,
+    )
+
+
+def _tried(member: RotationMember, now: datetime) -> Said:
     if member.attempted_at <= NEVER:
-        return "never run"
-    return f"last tried {_ago(now - member.attempted_at)} ago"
+        return said("never run")
+    return said("last tried {length} ago", length=_ago(now - member.attempted_at))
 
 
 def _ago(passed: object) -> str:
@@ -146,11 +170,9 @@ def _ago(passed: object) -> str:
     return format_duration(ms - ms % unit)
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
-
-
-def _place(place: int, owed: int) -> str:
+def _place(place: int, owed: int) -> Said:
     if owed == 1:
-        return "the only one that is owed"
-    return f"the first of {owed:,} that are owed" if place == 1 else f"number {place} of {owed:,} that are owed"
+        return said("the only one that is owed")
+    if place == 1:
+        return said("the first of {owed:,} that are owed", owed=owed)
+    return said("number {place} of {owed:,} that are owed", place=place, owed=owed)

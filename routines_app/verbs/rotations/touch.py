@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.rotate import touch as rotate
@@ -19,8 +20,8 @@ def touch(member: RoutineRef, *, actor: str = "", reason: str = "") -> Routine:
     """Make a member owed now, also one that waits after a failure. One that is in flight or owed stays so."""
     with editing(member, actor=actor, reason=reason) as edit:
         if edit.routine.rotation_id is None:
-            raise NotAllowed("member", edit.routine.name, "it is no rotation's member")
-        refuse_archived(edit.routine, "is never owed")
+            raise NotAllowed("member", edit.routine.name, said("it is no rotation's member"))
+        refuse_archived(edit.routine, said("an archived routine is never owed"))
         if rotate.touch_members([edit.routine.pk], edit.now):
             edit.record(ChangeKind.UPDATED, after={"touched": True})
     return edit.routine

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from routines_app.core.rotation import AWAKE
+from routines_app.core.said import said
 from routines_app.models import ChangeKind, Rotation, Routine
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.verbs.checking.known_tasks import registered_tasks
@@ -41,7 +42,7 @@ def update_rotation(
     checked = cleaned(own, allow_unknown_task=allow_unknown_task)
     with editing(found.pk, actor=actor, reason=reason) as edit:
         refuse_stale(edit.routine, expected)
-        refuse_archived(edit.routine, "cannot be changed; create a new rotation")
+        refuse_archived(edit.routine, said("an archived routine cannot be changed; create a new rotation"))
         # Not locked: nobody else writes these columns without the state, and members' rows come before this one.
         stored = Rotation.objects.using(ledger_alias()).get(pk=found.pk)
         routine_changes = clean_changes(edit.routine, of_routine)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from routines_app.core.errors import DuplicateName, InvalidValue
+from routines_app.core.said import said
 from routines_app.core.words import ConcurrencyPolicy, TriggerKind
 from routines_app.models import Rotation, Routine
 from routines_app.verbs.checking.rules import unknown_field
@@ -21,7 +22,7 @@ from routines_app.verbs.rotations.values import Member
 MOST = 200_000  # more is a callable that never ends
 KEYS = [field.name for field in fields(Member)]
 OF_A_ROUTINE = ("name", "task", "args", "kwargs", "emphasis", "phases", "tags")
-EXPECTED = "give a Member, a mapping with its fields, or a name"
+EXPECTED = said("give a Member, a mapping with its fields, or a name")
 
 
 class Wanted(NamedTuple):
@@ -46,19 +47,21 @@ def read_wanted(items: Iterable[Any], rotation: Rotation, field: str, *, allow_u
     for number, item in enumerate(_iterated(items, field)):
         place = f"{field}[{number}]"
         if number == MOST:
-            raise InvalidValue(place, item, f"give at most {MOST:,}")
+            raise InvalidValue(place, item, said("give at most {most:,}", most=MOST))
         with at_item(place):
             wanted = reader.read(item, place)
         key = wanted.name if wanted.id is None else wanted.id
         if (first := found.setdefault(key, wanted)) is not wanted:
-            raise DuplicateName(f"{place}.name", wanted.name, f"{first.place} has the same name: give each one once")
+            raise DuplicateName(
+                f"{place}.name", wanted.name, said("{place} has the same name: give each one once", place=first.place)
+            )
     return list(found.values())
 
 
 def _iterated(items: Any, field: str) -> Iterator[Any]:
     """What somebody's generator raises is its own, and says how far it came."""
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-        raise InvalidValue(field, items, "give a list, a generator or another iterable of members")
+        raise InvalidValue(field, items, said("give a list, a generator or another iterable of members"))
     given = 0
     try:
         for given, item in enumerate(items, start=1):  # noqa: B007 - read where it ends
@@ -119,7 +122,7 @@ class _Reader:
         if field != "task":
             return clean_value(field, value, allow_unknown_task=self.allow_unknown_task)
         if value is None:
-            raise InvalidValue("task", value, "give it a task or phases, or the rotation a task for its members")
+            raise InvalidValue("task", value, said("give it a task or phases, or the rotation a task for its members"))
         if not isinstance(value, str) or value not in self.tasks:  # of ten thousand most have the same one
             checked = clean_value(field, value, allow_unknown_task=self.allow_unknown_task)
             self.tasks[checked] = checked
@@ -132,7 +135,7 @@ def _member(item: Mapping[Any, Any]) -> Member:
         if key not in KEYS:
             raise unknown_field(str(key), value, KEYS)
     if "name" not in item:
-        raise InvalidValue("name", None, "give it a name")
+        raise InvalidValue("name", None, said("give it a name"))
     return Member(**item)
 
 
@@ -140,5 +143,5 @@ def _parent(value: Any) -> str | None:
     if value is None or value == "":
         return None
     if not isinstance(value, str):
-        raise InvalidValue("parent", value, "give the name of a routine")
+        raise InvalidValue("parent", value, said("give the name of a routine"))
     return value.strip()

@@ -14,6 +14,7 @@ from django.db import IntegrityError, connections, transaction
 from django.db.models import F
 
 from routines_app.core.errors import DuplicateName, NotAllowed, NotFound
+from routines_app.core.said import said
 from routines_app.core.transitions import ACTIVE
 from routines_app.core.words import ConcurrencyPolicy, RoutineStatus, RunStatus, Source
 from routines_app.models import ChangeKind, Rotation, Routine, RoutineRun, RoutineState, ScheduleChange
@@ -81,7 +82,7 @@ def _levels(new: Sequence[New]) -> list[list[New]]:
 def _create_batch(rotation: Rotation, batch: Sequence[New], ids: dict[str, int], by: By) -> dict[str, int]:
     with verb_transaction("rotation", rotation.name):
         if not keep_keys(Rotation, [rotation.pk]):
-            raise NotFound("rotation", rotation.name, "it was deleted meanwhile")
+            raise NotFound("rotation", rotation.name, said("it was deleted meanwhile"))
         now = clock.now()
         routines = [_routine(each, ids, created_at=now) for each in batch]
         insert_routines(routines)
@@ -121,7 +122,7 @@ def _refuse_taken(routines: Sequence[Routine]) -> None:
     names = [routine.name for routine in routines]
     taken = Routine.objects.using(ledger_alias()).filter(name__in=names).values_list("name", flat=True).first()
     if taken is not None:
-        raise DuplicateName("name", taken, "somebody else has just taken it: try again")
+        raise DuplicateName("name", taken, said("somebody else has just taken it: try again"))
 
 
 def join_members(rotation: Rotation, routine_ids: Sequence[int], by: By, progress: Progress) -> int:
@@ -155,7 +156,7 @@ def _refuse_joining_now(rotation: Rotation, routine: Routine, hints: Sequence[An
     there = There(*(getattr(routine, "pk" if field == "id" else field) for field in There._fields))
     refuse_joining(there, "members", rotation)
     if hints:
-        expected = "a rotation's members take no hints, and it has some: clear its hints first"
+        expected = said("a rotation's members take no hints, and it has some: clear its hints first")
         raise NotAllowed("members", routine.name, expected)
 
 

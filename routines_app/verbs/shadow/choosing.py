@@ -11,6 +11,7 @@ from django.db import connections
 from django.db.models import QuerySet
 
 from routines_app.core.errors import InvalidValue, NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import Reason, RoutineStatus
 from routines_app.models import MovedEntry, Routine, RoutineRun
 from routines_app.protocol.ledger import clock
@@ -36,7 +37,9 @@ UNRECORDED = (
 def refuse_inside_a_transaction() -> None:
     """Each step must be seen by beats before the next: by those of the old scheduler, too."""
     if connections[ledger_alias()].in_atomic_block:
-        raise NotAllowed("transaction", ledger_alias(), "call it outside of any transaction: it commits step by step")
+        raise NotAllowed(
+            "transaction", ledger_alias(), said("call it outside of any transaction: it commits step by step")
+        )
 
 
 def chosen(
@@ -63,7 +66,7 @@ def known_scheduler(scheduler: str) -> OldScheduler:
     try:
         return OldScheduler(scheduler)
     except ValueError:
-        raise InvalidValue("scheduler", scheduler, f"give one of {', '.join(OldScheduler)}") from None
+        raise InvalidValue("scheduler", scheduler, said("give one of {these}", these=", ".join(OldScheduler))) from None
 
 
 def _entries() -> QuerySet[MovedEntry]:
@@ -75,9 +78,9 @@ def _named(ref: RoutineRef, *, back: bool) -> MovedEntry:
     routine = find_routine(ref)
     entry = _moved(routine)
     if back and entry.switched_at is None:
-        raise NotAllowed("routine", routine.name, "it was not switched over: its old entry fires it")
+        raise NotAllowed("routine", routine.name, said("it was not switched over: its old entry fires it"))
     if not back and not routine.shadow:
-        raise NotAllowed("routine", routine.name, "it is not in shadow: it fires itself")
+        raise NotAllowed("routine", routine.name, said("it is not in shadow: it fires itself"))
     return entry
 
 
@@ -88,7 +91,7 @@ def _refs(routines: RoutineRef | Iterable[RoutineRef]) -> list[RoutineRef]:
 def _moved(routine: Routine) -> MovedEntry:
     entry = _entries().filter(routine=routine).first()
     if entry is None:
-        raise NotAllowed("routine", routine.name, "it is archived, or was not moved from another scheduler")
+        raise NotAllowed("routine", routine.name, said("it is archived, or was not moved from another scheduler"))
     return entry
 
 

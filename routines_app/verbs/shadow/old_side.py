@@ -21,6 +21,7 @@ from django.db import router, transaction
 from redis.exceptions import RedisError
 
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.verbs.moving.old_entries import OldScheduler
 
 LastRuns = dict[str, datetime | None]
@@ -85,7 +86,7 @@ def _changing_rows() -> Iterator[Any]:
 
 def _model(name: str) -> Any:
     if not apps.is_installed("django_celery_beat"):
-        raise NotAllowed("scheduler", OldScheduler.DJANGO_CELERY_BEAT, "add django_celery_beat to INSTALLED_APPS")
+        raise NotAllowed("scheduler", OldScheduler.DJANGO_CELERY_BEAT, said("add django_celery_beat to INSTALLED_APPS"))
     return apps.get_app_config("django_celery_beat").get_model(name)
 
 
@@ -121,7 +122,9 @@ def _entries(names: Collection[str]) -> dict[str, Any]:
     try:
         from redbeat.schedulers import RedBeatSchedulerEntry, ensure_conf
     except ImportError as error:
-        raise NotAllowed("scheduler", OldScheduler.REDBEAT, f"install celery-redbeat here: {error}") from error
+        raise NotAllowed(
+            "scheduler", OldScheduler.REDBEAT, said("install celery-redbeat here: {error}", error=str(error))
+        ) from error
     app = app_or_default()
     ensure_conf(app)
     found = {}
@@ -131,7 +134,7 @@ def _entries(names: Collection[str]) -> dict[str, Any]:
         except KeyError:
             continue  # gone
         except RedisError as error:
-            expected = f"its Redis cannot be asked: {type(error).__name__}: {error}"
+            expected = said("its Redis cannot be asked: {kind}: {error}", kind=type(error).__name__, error=str(error))
             raise NotAllowed("scheduler", OldScheduler.REDBEAT, expected) from error
     return found
 

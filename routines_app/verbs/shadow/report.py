@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from routines_app.core.durations import parse_duration
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import said
 from routines_app.core.shadow import Compared, Tolerance, compare, tolerance_of
 from routines_app.core.triggers import INSTANT, slots_between
 from routines_app.core.words import Reason
@@ -197,5 +198,7 @@ def _fires(entry: MovedEntry, since: datetime, until: datetime, tolerance: Toler
 
 def _bounded(moments: list[datetime]) -> list[datetime]:
     if len(moments) > MOST_OF_ONE:
-        raise InvalidValue("since", len(moments), f"ask for a shorter time: at most {MOST_OF_ONE} slots of a routine")
+        raise InvalidValue(
+            "since", len(moments), said("ask for a shorter time: at most {most} slots of a routine", most=MOST_OF_ONE)
+        )
     return moments

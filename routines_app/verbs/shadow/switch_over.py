@@ -24,6 +24,7 @@ from uuid import UUID
 
 from routines_app.coordination.wakeups import wake_beats
 from routines_app.core.errors import NotAllowed
+from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import ChangeKind, MovedEntry, Routine, RoutineState, ScheduleChange
 from routines_app.protocol.ledger import clock
@@ -152,7 +153,9 @@ def _settle(entries: Sequence[MovedEntry], recorded: int, settle: float, tell: P
             quiet_since = time.monotonic()
             tell("the old beat had enabled some again")
         if time.monotonic() - began > max(LONGEST_SETTLE, 2 * settle):
-            expected = "stop it, then run this again and say that it is stopped; until then nothing is switched over"
+            expected = said(
+                "stop it, then run this again and say that it is stopped; until then nothing is switched over"
+            )
             raise NotAllowed("old beat", "it still sends entries that are disabled", expected)
 
 
