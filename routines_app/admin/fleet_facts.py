@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import connections
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Min, OuterRef, Q, QuerySet
@@ -25,12 +25,15 @@ from routines_app.core.words import Reason, RoutineStatus, RunStatus
 from routines_app.models import Node, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
 from routines_app.models.choices import choices_of
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
 ROWS = 20
 SAMPLE = 5_000  # rows that are looked at for the lateness of the last hour; the newest ones
 MINUTES = 60
 STILL_SECONDS = 60.0  # what waits for a moment is everyday
 OVERDUE_READ = 1_000  # routines that are due and not claimed, the first ones
-WAITS_FOR = {
+WAITS_FOR: dict[str, _StrPromise] = {
     Reason.NONE: gettext_lazy("To be published"),
     Reason.CEILING: gettext_lazy("For room in a pool"),
     Reason.NOT_YET: gettext_lazy("For their time (retry, jitter)"),

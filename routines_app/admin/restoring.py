@@ -33,8 +33,8 @@ def changed_arguments(
     of where they go. Raises `InvalidValue` for a secret that would travel.
     """
     shown = {part: masked(value) for part, value in stored.items()}
-    changed = [ROUTINE_PARTS[part] for part in stored if part in given and not _same(given[part], shown[part])]
-    changed += also_changed
+    differing = [part for part in stored if part in given and not _same(given[part], shown[part])]
+    changed = [*(ROUTINE_PARTS[part] for part in differing), *also_changed]
     if not changed:
         return None
     found = {part: given.get(part, shown[part]) for part in stored}
