@@ -137,7 +137,11 @@ def refused_in_words(label: object, refusals: Sequence[tuple[str, RoutineError]]
 def first_of(sentences: Sequence[str]) -> str:
     """The first few, and how many there are besides."""
     named, more = "; ".join(sentences[:NAMED]), len(sentences) - NAMED
-    return _("{named}; and {count} more").format(named=named, count=grouped(more)) if more > 0 else named
+    if more <= 0:
+        return named
+    return ngettext("{named}; and {count} more", "{named}; and {count} more", more).format(
+        named=named, count=grouped(more)
+    )
 
 
 def ask_for_many(
