@@ -9,12 +9,16 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from routines_app import service
 from routines_app.admin.charts.meter import meter
 from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.permissions import may
+from routines_app.admin.translating import grouped, translated
 from routines_app.core.errors import NotFound, RoutineError
+from routines_app.core.said import said_of
 from routines_app.core.words import RunStatus
 from routines_app.models import Routine
 
@@ -33,7 +37,7 @@ def backfill_page(admin: RoutineAdmin, request: HttpRequest, object_id: int, bat
     facts = _facts(request, routine, batch)
     context = {
         **admin.admin_site.each_context(request),
-        "title": f"Backfill of {routine.name}",
+        "title": _("Backfill of {routine}").format(routine=routine.name),
         "opts": admin.model._meta,
         "section": "routines",
         **facts,
@@ -54,22 +58,32 @@ def _cancel(admin: RoutineAdmin, request: HttpRequest, routine: Routine, batch: 
     try:
         count = service.cancel_backfill(routine, batch, actor=actor_of(request))
     except NotFound as gone:
-        raise Http404(str(gone)) from gone
+        raise Http404(translated(gone)) from gone
     except RoutineError as refused:
-        admin.message_user(request, str(refused), messages.ERROR)
+        admin.message_user(request, translated(refused), messages.ERROR)
         return HttpResponseRedirect(request.path)
-    done = f"Cancelled {count:,} runs of a backfill of {routine.name} that waited"
+    done = said_of(
+        count,
+        "Cancelled {count:,} run of a backfill of {routine} that waited",
+        "Cancelled {count:,} runs of a backfill of {routine} that waited",
+        routine=routine.name,
+    )
     if count:
         note(request, routine, done)
-    admin.message_user(request, f"{done}.", messages.SUCCESS if count else messages.WARNING)
+    admin.message_user(request, f"{translated(done)}.", messages.SUCCESS if count else messages.WARNING)
     return HttpResponseRedirect(request.path)
+
+
+def _ended(count: int, total: int) -> str:
+    label = ngettext("{count} of {all} ended", "{count} of {all} ended", total)
+    return label.format(count=grouped(count), all=grouped(total))
 
 
 def _facts(request: HttpRequest, routine: Routine, batch: str) -> dict[str, Any]:
     try:
         status = service.backfill_status(routine, batch)
     except NotFound as gone:
-        raise Http404(str(gone)) from gone
+        raise Http404(translated(gone)) from gone
     total = len(status.runs)
     unsettled_first = sorted(
         status.runs, key=lambda run: (run.status == RunStatus.SUCCESS, -run.scheduled_for.timestamp())
@@ -78,7 +92,7 @@ def _facts(request: HttpRequest, routine: Routine, batch: str) -> dict[str, Any]
         "routine": routine,
         "status": status,
         "counts": [(word, status.counts[word]) for word in RunStatus if word in status.counts],
-        "bar": meter(status.ended, total, label=f"{status.ended} of {total} ended"),
+        "bar": meter(status.ended, total, label=_ended(status.ended, total)),
         "total": total,
         "shown": unsettled_first[:RUNS],
         "may_cancel": bool(status.waiting) and may(request, CANCEL),

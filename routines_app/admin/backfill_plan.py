@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from routines_app import service
 from routines_app.admin.refusals import refuse
 from routines_app.admin.verb_buttons import Verb
@@ -25,7 +27,7 @@ def plan_of(verb: Verb, routine: Routine, form: Any) -> BackfillPlan | None:
         refuse(form, refused)
         return None
     if not plan.slots:
-        form.add_error("end", "No slot of its schedule is in this stretch.")
+        form.add_error("end", _("No slot of its schedule is in this stretch."))
         return None
     told = f"{len(plan.slots)}:{plan.slots[0].isoformat()}:{plan.slots[-1].isoformat()}"
     if form.wants.get("counted") == told:

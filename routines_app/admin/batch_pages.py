@@ -14,6 +14,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from routines_app import service
 from routines_app.admin.batch_forms import BatchForm
@@ -22,6 +24,7 @@ from routines_app.admin.list_filter import filter_text, filtered
 from routines_app.admin.log_entries import actor_of, note_of_all
 from routines_app.admin.permissions import may
 from routines_app.admin.refusals import refuse
+from routines_app.admin.translating import grouped, translated
 from routines_app.admin.verb_acts import SECONDS, OutOfTime
 from routines_app.admin.verb_forms import RELEASES, ResumeForm
 from routines_app.admin.verb_pages import NAMED
@@ -42,7 +45,7 @@ def batch_list(admin: RoutineAdmin, request: HttpRequest) -> TemplateResponse:
     admin.require_view(request)
     closed = "closed" in request.GET
     rows = service.list_pause_batches(LISTED, closed=closed)
-    context = {"title": "Batches of pauses", "batches": rows, "closed": closed, "may_pause": may(request, PAUSE)}
+    context = {"title": _("Batches of pauses"), "batches": rows, "closed": closed, "may_pause": may(request, PAUSE)}
     return _page(admin, request, "routines/batches.html", context)
 
 
@@ -62,7 +65,7 @@ def new_batch_page(admin: RoutineAdmin, request: HttpRequest) -> HttpResponse:
         return _made_or_counted(admin, request, form, by_filter)
     except RoutineError as refused:
         if not form.is_bound:
-            admin.message_user(request, str(refused), messages.ERROR)
+            admin.message_user(request, translated(refused), messages.ERROR)
             return HttpResponseRedirect(reverse("admin:routines_routine_changelist"))
         refuse(form, refused)
         return _asked(admin, request, form, None)
@@ -94,7 +97,7 @@ def _asked(
     counts = None if selector is None else service.preview_pause_batch(**selector)
     ready = counts is not None and form.is_bound
     context = {
-        "title": "Pause many as one batch",
+        "title": _("Pause many as one batch"),
         "form": form,
         "counts": counts,
         "ready": ready,
@@ -113,7 +116,7 @@ def _make(admin: RoutineAdmin, request: HttpRequest, form: BatchForm, selector: 
     except OutOfTime:
         batch = service.find_pause_batch(wants["name"])
     note_of_all(request, Routine, batch.name, f"Began batch {batch.name} of pauses", batch.reason)
-    return _went(admin, request, batch, f"Batch {batch.name} has paused {batch.taken:,} routines")
+    return _went(admin, request, batch, _paused(batch))
 
 
 # One of them
@@ -125,7 +128,7 @@ def batch_page(admin: RoutineAdmin, request: HttpRequest, batch_id: int) -> Http
     try:
         batch = service.find_pause_batch(batch_id)
     except RoutineError as missing:
-        raise Http404(str(missing)) from missing
+        raise Http404(translated(missing)) from missing
     form = ResumeForm(request.POST if "release" in request.POST else None, initial={"release": batch.release or "SKIP"})
     if request.method == "POST":
         if not may(request, PAUSE):
@@ -146,7 +149,7 @@ def _acted(admin: RoutineAdmin, request: HttpRequest, batch: PauseBatch, form: R
         if form.is_bound:
             refuse(form, refused)
             return None
-        admin.message_user(request, str(refused), messages.ERROR)
+        admin.message_user(request, translated(refused), messages.ERROR)
         return HttpResponseRedirect(_url(batch))
 
 
@@ -157,7 +160,14 @@ def _continue(admin: RoutineAdmin, request: HttpRequest, batch: PauseBatch) -> H
         batch = service.continue_pause_batch(batch, routines=routines, progress=_for_a_moment())
     except OutOfTime:
         batch = service.find_pause_batch(batch)
-    return _went(admin, request, batch, f"Batch {batch.name} has paused {batch.taken:,} routines")
+    return _went(admin, request, batch, _paused(batch))
+
+
+def _paused(batch: PauseBatch) -> str:
+    told = ngettext(
+        "Batch {batch} has paused {count} routine.", "Batch {batch} has paused {count} routines.", batch.taken
+    )
+    return told.format(batch=batch.name, count=grouped(batch.taken))
 
 
 def _resume(admin: RoutineAdmin, request: HttpRequest, batch: PauseBatch, form: ResumeForm) -> HttpResponse:
@@ -173,20 +183,28 @@ def _resume(admin: RoutineAdmin, request: HttpRequest, batch: PauseBatch, form: 
         )
         batch = done.batch
         for name, why in done.refused[:NAMED]:
-            admin.message_user(request, f"{name} stays paused: {why.expected}.", messages.WARNING)
+            told = _("{routine} stays paused: {why}.").format(routine=name, why=translated(why.expected))
+            admin.message_user(request, told, messages.WARNING)
     except OutOfTime:
         batch = service.find_pause_batch(batch)
     if began:
         said = f"Resumed batch {batch.name} of pauses, {wants['release']}"
         note_of_all(request, Routine, batch.name, said, wants.get("reason", ""))
-    return _went(admin, request, batch, f"Batch {batch.name} has resumed {batch.resumed:,} routines")
+    return _went(admin, request, batch, _resumed(batch))
 
 
-def _went(admin: RoutineAdmin, request: HttpRequest, batch: PauseBatch, said: str) -> HttpResponse:
+def _resumed(batch: PauseBatch) -> str:
+    told = ngettext(
+        "Batch {batch} has resumed {count} routine.", "Batch {batch} has resumed {count} routines.", batch.resumed
+    )
+    return told.format(batch=batch.name, count=grouped(batch.resumed))
+
+
+def _went(admin: RoutineAdmin, request: HttpRequest, batch: PauseBatch, told: str) -> HttpResponse:
     """To its page; with more to do, that asks to go on, and a script does so by itself."""
     unfinished = batch.is_resuming or batch.is_filling
     if not unfinished:
-        admin.message_user(request, f"{said}.", messages.SUCCESS)
+        admin.message_user(request, told, messages.SUCCESS)
     return HttpResponseRedirect(_url(batch) + ("?go=1" if unfinished else ""))
 
 
@@ -218,8 +236,10 @@ def _progress(batch: PauseBatch, left: int) -> Any:
     """By ids while it is filled: how many there will be, nobody has counted."""
     if batch.is_resuming:
         total = batch.resumed + batch.refused + left
-        return meter(total - left, total, label=f"{batch.resumed:,} of {total:,} routines resumed")
-    return meter(batch.looked_at_id, batch.up_to_id, label=f"{batch.taken:,} routines paused so far")
+        label = ngettext("{count} of {all} routine resumed", "{count} of {all} routines resumed", total)
+        return meter(total - left, total, label=label.format(count=grouped(batch.resumed), all=grouped(total)))
+    label = ngettext("{count} routine paused so far", "{count} routines paused so far", batch.taken)
+    return meter(batch.looked_at_id, batch.up_to_id, label=label.format(count=grouped(batch.taken)))
 
 
 def _for_a_moment() -> Any:

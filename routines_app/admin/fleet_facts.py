@@ -7,26 +7,37 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import connections
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Min, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from routines_app import service
 from routines_app.admin.charts import Column, meter
 from routines_app.admin.due_markup import GRACE
 from routines_app.admin.phrases import seconds_in_words
 from routines_app.admin.run_facts import late_seconds, overdue_runs
-from routines_app.core.words import RoutineStatus, RunStatus
+from routines_app.admin.translating import grouped
+from routines_app.core.words import Reason, RoutineStatus, RunStatus
 from routines_app.models import Node, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
+from routines_app.models.choices import choices_of
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
 
 ROWS = 20
 SAMPLE = 5_000  # rows that are looked at for the lateness of the last hour; the newest ones
 MINUTES = 60
 STILL_SECONDS = 60.0  # what waits for a moment is everyday
 OVERDUE_READ = 1_000  # routines that are due and not claimed, the first ones
+WAITS_FOR: dict[str, _StrPromise] = {
+    Reason.NONE: gettext_lazy("To be published"),
+    Reason.CEILING: gettext_lazy("For room in a pool"),
+    Reason.NOT_YET: gettext_lazy("For their time (retry, jitter)"),
+}
 LATENESS_FIELDS = ("pk", "status", "reason", "started_at", "scheduled_for", "eligible_at", "trigger", "attempt")
 
 
@@ -68,13 +79,12 @@ def _in_broker(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return []
     oldest = min(group["oldest_sent"] for group in groups)
     count = sum(group["count"] for group in groups)
-    return [{"count": count, "oldest": oldest, "label": "In the broker, for a free worker"}]
+    return [{"count": count, "oldest": oldest, "label": gettext("In the broker, for a free worker")}]
 
 
 def _waits_for(reason: str) -> str:
-    return {"": "To be published", "ceiling": "For room in a pool", "not_yet": "For their time (retry, jitter)"}.get(
-        reason, reason.replace("_", " ").capitalize()
-    )
+    label = WAITS_FOR.get(reason) or dict(choices_of(Reason)).get(reason)
+    return reason.replace("_", " ").capitalize() if label is None else str(label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +115,9 @@ class Lateness:
     @property
     def window(self) -> str:
         minutes = len(self.columns)
-        return f"last {minutes} minute{'' if minutes == 1 else 's'}" if self.is_cut else "last hour"
+        if not self.is_cut:
+            return gettext("last hour")
+        return ngettext("last {count} minute", "last {count} minutes", minutes).format(count=minutes)
 
 
 def lateness(now: datetime) -> Lateness:
@@ -165,9 +177,13 @@ def _minutes_covered(rows: list[Any], now: datetime) -> int:
 def _minute(late: list[float], ago: int, now: datetime) -> Column:
     at = now - timedelta(minutes=ago)
     high = _quantile(sorted(late), 0.95)
-    tick = f"{ago} min ago" if ago and ago % 15 == 0 and ago < MINUTES else ""
+    tick = gettext("{amount} ago").format(amount=f"{ago} min") if ago and ago % 15 == 0 and ago < MINUTES else ""
     local = at.astimezone(timezone.get_current_timezone())
-    said = f"{local:%H:%M} {local.tzname()}: 95 % within {seconds_in_words(high)}, {len(late)} runs"
+    label = ngettext(
+        "{time}: 95 % within {length}, {count} run", "{time}: 95 % within {length}, {count} runs", len(late)
+    )
+    time = f"{local:%H:%M} {local.tzname()}"
+    said = label.format(time=time, length=seconds_in_words(high), count=grouped(len(late)))
     return Column(amount=high, label=said, tick=tick)
 
 
@@ -178,10 +194,11 @@ def _quantile(ordered: list[float], share: float) -> float:
 def pool_meter(pool: Any) -> SafeString:
     """How full a pool is, from `list_pools`; a full one has another colour, and the words say so."""
     full = "rt-failed" if pool.in_flight >= pool.max_concurrent else "rt-running"
-    words = f"{pool.in_flight} of {pool.max_concurrent} in flight"
-    if not pool.max_concurrent:
-        words = f"nothing starts, {pool.in_flight} in flight"
-    return meter(pool.in_flight, pool.max_concurrent, label=words, class_=full)
+    words = (
+        gettext("{count} of {all} in flight") if pool.max_concurrent else gettext("nothing starts, {count} in flight")
+    )
+    label = words.format(count=grouped(pool.in_flight), all=grouped(pool.max_concurrent))
+    return meter(pool.in_flight, pool.max_concurrent, label=label, class_=full)
 
 
 def nodes(now: datetime) -> list[dict[str, Any]]:
@@ -207,11 +224,13 @@ def failing() -> list[RoutineState]:
 
 def storage(now: datetime) -> list[tuple[str, int]]:
     """Bytes per table where the database can tell, else of the whole file. The answer is kept for a minute."""
-    return _storage(now.replace(second=0, microsecond=0), service.ledger_alias())
+    sizes = _storage(now.replace(second=0, microsecond=0), service.ledger_alias())
+    return [(table or gettext("the whole file"), size) for table, size in sizes]
 
 
 @lru_cache(maxsize=2)
 def _storage(minute: datetime, using: str) -> list[tuple[str, int]]:  # noqa: ARG001
+    """A file has no name here: what is kept is shown in any language."""
     connection = connections[using]
     tables = [m._meta.db_table for m in (RoutineRun, RunLog, Routine, RoutineState, ScheduleChange, Node)]
     with connection.cursor() as cursor:
@@ -226,4 +245,4 @@ def _storage(minute: datetime, using: str) -> list[tuple[str, int]]:  # noqa: AR
             )
             return [(table.removeprefix("routines_"), size) for table, size in cursor.fetchall()]
         cursor.execute("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")
-        return [("the whole file", cursor.fetchone()[0])]
+        return [("", cursor.fetchone()[0])]

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from routines_app import service
 from routines_app.admin.permissions import may
+from routines_app.admin.translating import translated
 from routines_app.core.errors import RoutineError
 from routines_app.models import Pool
 
@@ -36,7 +37,7 @@ def queue_facts(request: HttpRequest, pools: Sequence[Pool]) -> dict[str, Any]:
     try:
         queue = service.queue(chosen or None, limit=READ)
     except RoutineError as refused:
-        return facts | {"queue_problem": str(refused)}
+        return facts | {"queue_problem": translated(refused)}
     automatic = Part.of(queue.automatic)
     unread = max(0, queue.waiting - len(queue.overrides) - len(queue.automatic))
     if queue.automatic:  # overrides come first: they have all been read

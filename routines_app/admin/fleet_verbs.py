@@ -18,18 +18,24 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from routines_app import service
 from routines_app.admin.fleet_queue import SHOWN, chosen_pool
 from routines_app.admin.log_entries import actor_of, note, note_of_all
 from routines_app.admin.permissions import may
 from routines_app.admin.refusals import refuse
+from routines_app.admin.translating import grouped, translated
 from routines_app.admin.verb_acts import SECONDS, OutOfTime
 from routines_app.admin.verb_forms import VerbForm
 from routines_app.core.errors import InvalidValue, RoutineError
+from routines_app.core.said import Said, said, said_of
 from routines_app.models import Pool
 
 if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
     from routines_app.admin.routines import RoutineAdmin
 
 ALL = "all"
@@ -65,14 +71,14 @@ def _shown_pool(key: str) -> Pool | None:
     if key == ALL:
         return None
     if not service.is_id(key):
-        raise InvalidValue("pool", key, "open the page again, and press its button")
+        raise InvalidValue("pool", key, said("open the page again, and press its button"))
     return service.find_pool(int(key))
 
 
 class Done(NamedTuple):
     """What was done, as a sentence."""
 
-    said: str
+    told: Said
     unfinished: bool = False
     """There was no time for all of it."""
 
@@ -82,9 +88,9 @@ class QueueVerb:
     """One button of the queue. `act(request, scope, reason)` does it and says what was done."""
 
     slug: str
-    label: str
+    label: _StrPromise
     permission: str
-    explains: str
+    explains: _StrPromise
     act: Callable[[HttpRequest, Scope, str], Done]
     danger: bool = False
 
@@ -105,17 +111,29 @@ def _clear_overrides(request: HttpRequest, scope: Scope, reason: str) -> Done:
     except OutOfTime as out:
         cleared = out.done
         unfinished = service.requests_to_clear(scope.pool, until=scope.shown_at, limit=1).count > 0
-    of = f" of {scope.name}" if scope.name else ""
-    done = f"Cancelled {cleared:,} waiting request{'' if cleared == 1 else 's'}{of}"
+    done = _cancelled(cleared, scope.name)
     note_of_all(request, Pool, scope.name or "all pools", done, reason)
     return Done(done, unfinished)
 
 
+def _cancelled(count: int, pool: str | None) -> Said:
+    if pool is None:
+        return said_of(count, "Cancelled {count:,} waiting request", "Cancelled {count:,} waiting requests")
+    return said_of(
+        count,
+        "Cancelled {count:,} waiting request of {pool}",
+        "Cancelled {count:,} waiting requests of {pool}",
+        pool=pool,
+    )
+
+
 def _run_stalest(request: HttpRequest, scope: Scope, reason: str) -> Done:
     run = service.run_stalest(scope.pool, requested_by=actor_of(request))
+    if run is None and scope.name:
+        return Done(said("No routine of {pool} can be asked for now", pool=scope.name))
     if run is None:
-        return Done(f"No routine{f' of {scope.name}' if scope.name else ''} can be asked for now")
-    done = f"Asked for a run of {run.routine.name}, the stalest"
+        return Done(said("No routine can be asked for now"))
+    done = said("Asked for a run of {routine}, the stalest", routine=run.routine.name)
     note(request, run.routine, done, reason)
     return Done(done)
 
@@ -125,17 +143,21 @@ QUEUE_VERBS = {
     for verb in (
         QueueVerb(
             slug="clear-overrides",
-            label="Clear overrides",
+            label=gettext_lazy("Clear overrides"),
             permission="cancel_routinerun",
-            explains="Cancels what was asked for by hand and still waits. What is scheduled and what runs stays.",
+            explains=gettext_lazy(
+                "Cancels what was asked for by hand and still waits. What is scheduled and what runs stays."
+            ),
             act=_clear_overrides,
             danger=True,
         ),
         QueueVerb(
             slug="run-stalest",
-            label="Run the stalest",
+            label=gettext_lazy("Run the stalest"),
             permission="run_routine",
-            explains="Asks for one run of the routine that has not succeeded for the longest time. Its schedule stays.",
+            explains=gettext_lazy(
+                "Asks for one run of the routine that has not succeeded for the longest time. Its schedule stays."
+            ),
             act=_run_stalest,
         ),
     )
@@ -147,13 +169,14 @@ def queue_verb_page(admin: RoutineAdmin, request: HttpRequest, slug: str) -> Htt
     admin.require_view(request)
     verb = QUEUE_VERBS.get(slug)
     if verb is None:
-        raise Http404(f"There is no verb {slug}.")
+        raise Http404(_("There is no verb {slug}.").format(slug=slug))
     if not may(request, verb.permission):
         raise PermissionDenied
     try:
         scope = Scope.of(request)
     except RoutineError as refused:
-        admin.message_user(request, f"{verb.label}: nothing was done. {refused}", messages.ERROR)
+        told = _("{verb}: nothing was done. {why}").format(verb=verb.label, why=translated(refused))
+        admin.message_user(request, told, messages.ERROR)
         return HttpResponseRedirect(_fleet_url(None))
     form = VerbForm(request.POST if request.method == "POST" else None)
     done = _acted(admin, request, verb, scope, form) if form.is_bound and form.is_valid() else None
@@ -168,7 +191,7 @@ def _acted(admin: RoutineAdmin, request: HttpRequest, verb: QueueVerb, scope: Sc
     except RoutineError as refused:
         refuse(form, refused)
         return None
-    admin.message_user(request, f"{done.said}.", messages.SUCCESS)
+    admin.message_user(request, f"{translated(done.told)}.", messages.SUCCESS)
     return done
 
 
@@ -177,10 +200,10 @@ def _asked(
 ) -> TemplateResponse:
     requests = _requests(scope) if verb.slug == "clear-overrides" else None
     if requests and form.is_bound and not form.errors:
-        admin.message_user(request, f"{_left(requests.count)}.", messages.WARNING)
+        admin.message_user(request, _left(requests.count), messages.WARNING)
     context = {
         **admin.admin_site.each_context(request),
-        "title": f"{verb.label} of {scope.name}" if scope.name else verb.label,
+        "title": _("{verb} of {pool}").format(verb=verb.label, pool=scope.name) if scope.name else verb.label,
         "opts": admin.model._meta,
         "section": "fleet",
         "verb": verb,
@@ -201,9 +224,11 @@ def _requests(scope: Scope) -> service.WaitingRequests | None:
 
 
 def _left(count: int) -> str:
-    if count == 1:
-        return "1 request is left: confirm to go on with it"
-    return f"{count:,} requests are left: confirm to go on with them"
+    return ngettext(
+        "{count} request is left: confirm to go on with it.",
+        "{count} requests are left: confirm to go on with them.",
+        count,
+    ).format(count=grouped(count))
 
 
 def _fleet_url(pool: str | None) -> str:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from routines_app import service
 from routines_app.admin.code_facts import said_beside
-from routines_app.admin.form_fields import (
-    SECRETS_BY_NAME,
-    DurationField,
-    JSONListField,
-    JSONObjectField,
-    WordsField,
-)
-from routines_app.admin.restoring import ROUTINE_PARTS, STALE, changed_arguments
+from routines_app.admin.refusals import as_sentence
+from routines_app.admin.restoring import DESTINATION, ROUTINE_PARTS, STALE, changed_arguments
 from routines_app.admin.task_choices import task_choices
+from routines_app.admin.translating import translated
+from routines_app.admin.typed_fields import TypedFields
 from routines_app.admin.verb_forms import LocalMomentField
 from routines_app.core.errors import RoutineError
+from routines_app.core.said import Said
 from routines_app.core.words import TRIGGER_FIELDS, TriggerKind
 from routines_app.models import Routine
 
@@ -41,13 +39,11 @@ NOT_IN_THE_FORM = {
 }
 """The model's fields that no fieldset has, and why. A field that is in neither place fails a test by its name."""
 
-COPY = " copy"
 NEEDED_BY = {TriggerKind.CRON: "cron", TriggerKind.INTERVAL: "interval_ms", TriggerKind.ONCE: "once_at"}
-OVERLAP = (
+OVERLAP = gettext_lazy(
     "A slot that finds its routine active: Allow starts beside it, Forbid is skipped, Replace stops the other, "
     "Queue waits for it (the newest only)."
 )
-DESTINATION = ("task", "queue")
 FORM_NAMES = {
     "every": "interval_ms",
     "at": "once_at",
@@ -58,68 +54,12 @@ FORM_NAMES = {
 }
 
 
-class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Durations as text, arguments as JSON with secrets masked, tasks from the registered ones."""
+class RoutineForm(TypedFields):
+    """Of a routine, with what the service said about what was typed."""
 
     refused: RoutineError | None = None
     copied: Routine | None = None
     """The routine that a new one is filled from: a mask stands for what is stored there, by the same rules."""
-
-    tags = WordsField(required=False, help_text='With commas between them: a, b, "c, with a comma".')
-    task = forms.ChoiceField(choices=task_choices, required=False)
-    other_task = forms.CharField(
-        label="Another task",
-        required=False,
-        help_text="Instead: the registered name of a task that only its workers know, in another repository say.",
-    )
-    args = JSONListField(label="Arguments", required=False, initial=list, help_text="A JSON list.")
-    kwargs = JSONObjectField(
-        label="Named arguments", required=False, initial=dict, help_text=f"A JSON object. {SECRETS_BY_NAME}"
-    )
-    options = JSONObjectField(
-        label="Message options",
-        required=False,
-        help_text="A JSON object with any of priority (a number), headers, exchange and routing_key.",
-    )
-    interval_ms = DurationField(label="Every", required=False, help_text="30s, 10m, 1.5h, 1d; at least 1s.")
-    once_at = LocalMomentField(label="At", required=False, help_text="It fires then, and never again.")
-    timezone = forms.CharField(widget=forms.TextInput(attrs={"list": "rt-timezones", "autocomplete": "off"}))
-    start_at = LocalMomentField(label="Starts", required=False)
-    end_at = LocalMomentField(label="Ends", required=False)
-    jitter_ms = DurationField(label="Jitter", help_text="Delay each start by up to this long.")
-    misfire_grace_ms = DurationField(label="Grace", help_text="A slot that is later than this is missed.")
-    catch_up_window_ms = DurationField(
-        label="Catch-up window", required=False, help_text="Slots missed longer ago are not caught up."
-    )
-    timeout_ms = DurationField(
-        label="Time-out",
-        required=False,
-        help_text="1s to 24h; 0s: none. Empty: the task's own limits, and 5 minutes for one that has none.",
-    )
-    expires_ms = DurationField(
-        label="Expires", required=False, help_text="Skip a run not started this long after its slot."
-    )
-    retry_delay_ms = DurationField(label="First retry after", help_text="Doubles with each attempt …")
-    retry_max_delay_ms = DurationField(label="At most", help_text="… up to this.")
-    retry_for = WordsField(required=False, help_text="Exception names; empty means all.")
-    no_retry_for = WordsField(required=False, help_text="Exception names that are final.")
-    min_interval_ms = DurationField(label="Never more often than", required=False)
-    max_interval_ms = DurationField(label="Never less often than", required=False)
-    phases = JSONListField(
-        required=False,
-        help_text="Of a rotation's member, a JSON list: what a cycle runs, each with name, task and, where they "
-        "differ, args and kwargs. Empty: as the rotation says.",
-    )
-    change_reason = forms.CharField(
-        label="Why this change", required=False, max_length=500, widget=forms.TextInput(attrs={"class": "vTextField"})
-    )
-    read_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
-    start_paused = forms.BooleanField(
-        label="Paused at first",
-        required=False,
-        initial=True,
-        help_text="Nothing runs twice by mistake: look at the copy, then resume it.",
-    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if self.copied is not None:
@@ -158,7 +98,7 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
         for kind, needed in NEEDED_BY.items():
             missing = needed in self.fields and not cleaned.get(needed) and needed not in self.errors
             if cleaned.get("trigger_kind") == kind and missing:
-                self.add_error(needed, f"A routine with the trigger {kind} needs this.")
+                self.add_error(needed, _("A routine with the trigger {kind} needs this.").format(kind=kind))
         self._refuse_unused(cleaned)
         self._restore_secrets(cleaned)
         self._check_each(cleaned)
@@ -174,7 +114,8 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
             is_typed = cleaned.get(field) and self._differs(field, cleaned[field])
             if chosen and kind != chosen and is_typed:
                 label = dict(self.fields["trigger_kind"].choices).get(chosen, chosen)  # type: ignore[attr-defined]
-                self.add_error(field, f"The trigger is {label}, which has no use for this: choose {kind}, or clear it.")
+                unused = _("The trigger is {label}, which has no use for this: choose {kind}, or clear it.")
+                self.add_error(field, unused.format(label=label, kind=kind))
 
     def _take_other_task(self, cleaned: dict[str, Any]) -> None:
         """To type a name is to confirm that it is meant, though nobody here knows it."""
@@ -200,9 +141,9 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
     def _or_empty(self, name: str, value: Any) -> Any:
         return type(getattr(self.instance, name))() if value is None else value
 
-    def _other_destinations(self, cleaned: dict[str, Any]) -> list[str]:
-        """What else has changed of where the arguments go: another task or another worker may send them anywhere."""
-        changed = [f"the {name}" for name in DESTINATION if name in cleaned and self._differs(name, cleaned[name])]
+    def _other_destinations(self, cleaned: dict[str, Any]) -> list[Said]:
+        """What else has changed of where the arguments go."""
+        changed = [said for name, said in DESTINATION.items() if name in cleaned and self._differs(name, cleaned[name])]
         return changed if cleaned.get("read_version") == self.instance.version else [*changed, STALE]
 
     def _check_each(self, cleaned: dict[str, Any]) -> None:
@@ -220,10 +161,10 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
         name = FORM_NAMES.get(field, field)
         if name in self.fields:
             if name not in self.errors:
-                said = error.expected if field == error.field else f"{error.field}: {error.expected}"
-                self.add_error(name, f"{said[:1].upper()}{said[1:]}.")
+                said = translated(error.expected)
+                self.add_error(name, as_sentence(said if field == error.field else f"{error.field}: {said}"))
         else:
-            self.add_error(None, str(error))
+            self.add_error(None, translated(error))
 
     def _post_clean(self) -> None:
         """The service validates and writes; the instance stays as it was read."""
@@ -263,10 +204,11 @@ class RoutineForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Routine
-        exclude = list(NOT_IN_THE_FORM)  # noqa: DJ006 - a new field shall not be left out by being forgotten here
+        exclude = list(NOT_IN_THE_FORM)
 
 
 def name_of_copy(name: str) -> str:
     """A name to begin with: that it is free, saving says."""
     most = Routine._meta.get_field("name").max_length or 0
-    return f"{name[: most - len(COPY)]}{COPY}"
+    copy = _("{name} copy")
+    return copy.format(name=name[: most - len(copy.format(name=""))])

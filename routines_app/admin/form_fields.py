@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import csv
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from routines_app import service
+from routines_app.admin.refusals import as_sentence
+from routines_app.admin.translating import grouped, translated
 from routines_app.core.errors import RoutineError
 from routines_app.masks import masked
 
-SECRETS_BY_NAME = (
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
+WITH_COMMAS = gettext_lazy('With commas between them: a, b, "c, with a comma".')
+AT_LEAST_A_SECOND = gettext_lazy("30s, 10m, 1.5h, 1d; at least 1s.")
+SECRETS_BY_NAME = gettext_lazy(
     "Give the name of a secret rather than the secret: the task reads its value from settings, environment or vault. "
     "A hidden value (••••••) is restored only while arguments, task and queue stay as they are."
 )
@@ -34,7 +43,7 @@ class DurationField(forms.CharField):
         try:
             return service.parse_duration(text)
         except RoutineError as error:
-            raise ValidationError(error.expected) from None
+            raise ValidationError(translated(error.expected)) from None
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         return super().has_changed(self.prepare_value(initial), (data or "").strip())
@@ -42,7 +51,7 @@ class DurationField(forms.CharField):
 
 class _JSONField(forms.JSONField):
     kind: type = object
-    wanted = ""
+    wanted: str | _StrPromise = ""
 
     widget = forms.Textarea(attrs={"rows": 4, "cols": 60, "class": "vLargeTextField rt-code", "spellcheck": "false"})
 
@@ -64,7 +73,7 @@ class _JSONField(forms.JSONField):
         try:
             return service.read_json("json", value)
         except RoutineError as error:
-            raise ValidationError(f"{error.expected[:1].upper()}{error.expected[1:]}.") from None
+            raise ValidationError(as_sentence(error.expected)) from None
 
     def clean(self, value: Any) -> Any:
         found = super().clean(value)
@@ -74,12 +83,12 @@ class _JSONField(forms.JSONField):
 
 
 class JSONListField(_JSONField):
-    kind, wanted = list, 'Give a JSON list such as [1, "two"].'
+    kind, wanted = list, gettext_lazy('Give a JSON list such as [1, "two"].')
     empty_values = [None, ""]
 
 
 class JSONObjectField(_JSONField):
-    kind, wanted = dict, 'Give a JSON object such as {"limit": 10}.'
+    kind, wanted = dict, gettext_lazy('Give a JSON object such as {"limit": 10}.')
     empty_values = [None, ""]
 
 
@@ -99,11 +108,12 @@ class WordsField(forms.CharField):
 
     def to_python(self, value: Any) -> Any:
         if len(value or "") > service.LONGEST_WORDS:
-            raise ValidationError(f"Give at most {service.LONGEST_WORDS:,} characters.")
+            most = grouped(service.LONGEST_WORDS)
+            raise ValidationError(_("Give at most {most} characters.").format(most=most))
         try:
             rows = list(csv.reader([value or ""], skipinitialspace=True, strict=True))
         except csv.Error:
-            raise ValidationError('Close double quotes, and put a comma after them: a, "b, c", d.') from None
+            raise ValidationError(_('Close double quotes, and put a comma after them: a, "b, c", d.')) from None
         return [word.strip() for row in rows for word in row if word.strip()]
 
     def has_changed(self, initial: Any, data: Any) -> bool:

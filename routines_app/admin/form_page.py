@@ -14,6 +14,8 @@ from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters
 
 from routines_app import service
@@ -22,21 +24,22 @@ from routines_app.admin.form_fields import RowField
 from routines_app.admin.log_entries import actor_of
 from routines_app.admin.permissions import may
 from routines_app.admin.restoring import ROUTINE_PARTS
+from routines_app.admin.translating import translated
 from routines_app.core.errors import RoutineError
 from routines_app.models import Rotation, Routine
 
 FIELDSETS: list[Any] = [
     (None, {"fields": ["name", "description", "tags", "group"]}),
-    ("What runs", {"fields": ["task", "other_task", "args", "kwargs", "queue", "options"]}),
+    (gettext_lazy("What runs"), {"fields": ["task", "other_task", "args", "kwargs", "queue", "options"]}),
     (
-        "When",
+        gettext_lazy("When"),
         {
             "fields": ["trigger_kind", "cron", "interval_ms", "once_at", "timezone", "start_at", "end_at", "jitter_ms"],
             "classes": ["rt-when"],
         },
     ),
     (
-        "When runs meet, and when slots are missed",
+        gettext_lazy("When runs meet, and when slots are missed"),
         {
             "fields": [
                 ("concurrency_policy", "pool"),
@@ -46,7 +49,7 @@ FIELDSETS: list[Any] = [
         },
     ),
     (
-        "Time-out and retries",
+        gettext_lazy("Time-out and retries"),
         {
             "fields": [
                 ("timeout_ms", "expires_ms"),
@@ -58,18 +61,18 @@ FIELDSETS: list[Any] = [
         },
     ),
     (
-        "Rank and pace",
+        gettext_lazy("Rank and pace"),
         {
             # One field to a line: among several in one, Django overlooks an error, and stays closed over it.
             "fields": ["priority", "emphasis", "parent", "min_interval_ms", "max_interval_ms"],
             "classes": ["collapse"],
         },
     ),
-    ("Rotation", {"fields": ["rotation", "phases"], "classes": ["collapse"]}),
-    ("Why", {"fields": ["change_reason", "read_version"]}),
+    (gettext_lazy("Rotation"), {"fields": ["rotation", "phases"], "classes": ["collapse"]}),
+    (gettext_lazy("Why"), {"fields": ["change_reason", "read_version"]}),
 ]
 
-COPY_FIELDSET: Any = ("Copy", {"fields": ["start_paused"]})
+COPY_FIELDSET: Any = (gettext_lazy("Copy"), {"fields": ["start_paused"]})
 
 
 class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -107,7 +110,7 @@ class RoutineFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
             raise PermissionDenied
         routine = self.get_object(request, unquote(object_id))
         if routine is None:
-            raise Http404("There is no such routine.")
+            raise Http404(_("There is no such routine."))
         return HttpResponseRedirect(reverse("admin:routines_routine_overview", args=[routine.pk]))
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
@@ -176,7 +179,8 @@ def warn_of_tasks(request: HttpRequest, names: Iterable[str]) -> None:
     """Say once of each that is not registered here what may have been meant: it is saved all the same."""
     for name in dict.fromkeys(name for name in names if name):
         if doubt := service.doubt_about(name):
-            messages.warning(request, f"Task {name}: {doubt} Its runs fail where no worker knows it.")
+            told = _("Task {task}: {doubt} Its runs fail where no worker knows it.")
+            messages.warning(request, told.format(task=name, doubt=translated(doubt)))
 
 
 def phase_tasks(phases: Any) -> list[str]:

@@ -11,6 +11,8 @@ from django.db.models import OuterRef, Subquery
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
 
 from routines_app import service
 from routines_app.admin.charts import PhaseStep, phase_strip
@@ -18,11 +20,11 @@ from routines_app.core.words import MemberStatus, RoutineStatus
 from routines_app.models import Rotation, RotationMember, Routine, RoutineRun
 
 STANDINGS = {
-    "owed": "Owed",
-    "in-flight": "In flight",
-    "fresh": "Fresh",
-    "failing": "Failing",
-    "left-out": "Left out",
+    "owed": pgettext_lazy("standing of a member", "Owed"),
+    "in-flight": pgettext_lazy("standing of a member", "In flight"),
+    "fresh": pgettext_lazy("standing of a member", "Fresh"),
+    "failing": pgettext_lazy("standing of a member", "Failing"),
+    "left-out": pgettext_lazy("standing of a member", "Left out"),
 }
 """Every member is one of these: what is stored, as the next tick would see it."""
 LAST_RUN = ("id", "status", "phase")
@@ -107,7 +109,7 @@ def phase_in_words(names: Sequence[str], phase: int) -> str:
     if len(names) == 1:
         return names[0]
     name = names[phase] if phase < len(names) else "?"
-    return f"{name}, {phase + 1} of {len(names)}"
+    return _("{phase}, {number} of {all}").format(phase=name, number=phase + 1, all=len(names))
 
 
 def steps_of(names: Sequence[str], phase: int, standing: str) -> list[PhaseStep]:
@@ -146,7 +148,8 @@ class Membership:
         """For a list: by which rotation it is kept fresh, and where it is in its cycle."""
         link = format_html('<a class="rt-in-text" href="{}">{}</a>', self.href, self.rotation.name)
         under = format_html('<div class="rt-under">{}</div>', self.row.phase) if self.row.phase else ""
-        return format_html("In rotation {}{}{}", link, self.row.strip, under)
+        where = format_html(_("In rotation {rotation}"), rotation=link)
+        return format_html("{}{}{}", where, self.row.strip, under)
 
 
 def standing_pill(standing: str) -> SafeString:

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from routines_app import service
 from routines_app.admin.member_facts import STANDINGS, MemberRow, member_rows
@@ -61,9 +63,9 @@ def member_table(request: HttpRequest, rotation: Rotation, now: datetime) -> Mem
 def search_problem(search: str) -> str:
     """What is wrong with what was typed; the bounds are those of every search."""
     if len(search) > service.LONGEST_SEARCH or len(search.split()) > service.SEARCH_WORDS:
-        bound = f"at most {service.LONGEST_SEARCH} characters and {service.SEARCH_WORDS} words"
-        return f"Nothing was searched for: give {bound}."
-    return "" if service.is_storable(search) else "No name has a NUL character."
+        told = _("Nothing was searched for: give at most {characters} characters and {words} words.")
+        return told.format(characters=service.LONGEST_SEARCH, words=service.SEARCH_WORDS)
+    return "" if service.is_storable(search) else _("No name has a NUL character.")
 
 
 def chosen_members(rotation: Rotation, standing: str, search: str, now: datetime) -> QuerySet[RotationMember]:
@@ -101,7 +103,7 @@ def _key(member: RotationMember) -> str:
 
 def _place(text: str) -> tuple[datetime, int] | None:
     """Where the page before it ended; None for what no page of ours says."""
-    since, _, pk = text.partition("-")
+    since, _dash, pk = text.partition("-")
     if not (service.is_id(since) and service.is_id(pk)):
         return None
     try:
@@ -111,7 +113,7 @@ def _place(text: str) -> tuple[datetime, int] | None:
 
 
 def _switches(request: HttpRequest, standing: str) -> list[tuple[str, str, bool]]:
-    every = [("", "All"), *STANDINGS.items()]
+    every = [("", pgettext("members", "All")), *((slug, str(label)) for slug, label in STANDINGS.items())]
     return [(label, _address(request, status=slug), slug == standing) for slug, label in every]
 
 

@@ -6,55 +6,75 @@ from collections.abc import Sequence
 from typing import Any
 
 from django import forms
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from routines_app.admin.form_fields import JSONObjectField, WordsField
+from routines_app.admin.refusals import as_sentence
+from routines_app.admin.translating import translated
 from routines_app.admin.verb_forms import LocalMomentField
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import ConcurrencyPolicy, Priority
 from routines_app.models import Pool
+from routines_app.models.choices import choices_of
 
-AS_IT_IS = ("", "as it is")
+AS_IT_IS = ("", gettext_lazy("as it is"))
 CEILING = "ceiling_"
 CEILINGS = 30  # pools that have a field of their own; the others are asked about in JSON
 SHORT = {"class": "rt-short", "autocomplete": "off", "spellcheck": "false"}
 WIDE = {"class": "vTextField", "autocomplete": "off", "spellcheck": "false"}
+NAMES = gettext_lazy("Names of routines: a, b.")
+EXAMPLE = (
+    '{"priorities": {"a": "HIGH"}, "schedules": {"b": {"every": "10m"}}, "concurrency": {"c": "FORBID"}, '
+    '"pools": {"d": 3}}.'
+)
 LISTS = ("paused", "resumed")
 OF_ONE_ROUTINE = ("priority", "concurrency", "cron", "every")
-
-
-def _choices(words: Any) -> list[tuple[str, str]]:
-    return [AS_IT_IS, *((word.value, word.value.capitalize()) for word in words)]
 
 
 class WhatIfForm(forms.Form):
     """A GET form: whoever sends its address to somebody else sends the question too."""
 
-    pool = forms.ChoiceField(label="Only the pool", required=False)
-    now = LocalMomentField(label="As of", required=False, help_text="Empty: now.")
+    pool = forms.ChoiceField(label=gettext_lazy("Only the pool"), required=False)
+    now = LocalMomentField(
+        label=pgettext_lazy("before a time", "As of"), required=False, help_text=gettext_lazy("Empty: now.")
+    )
     paused = WordsField(
-        label="Pause", required=False, widget=forms.TextInput(attrs=WIDE), help_text="Names of routines: a, b."
+        label=gettext_lazy("Pause"), required=False, widget=forms.TextInput(attrs=WIDE), help_text=NAMES
     )
     resumed = WordsField(
-        label="Resume", required=False, widget=forms.TextInput(attrs=WIDE), help_text="Names of routines: a, b."
+        label=gettext_lazy("Resume"), required=False, widget=forms.TextInput(attrs=WIDE), help_text=NAMES
     )
-    routine = forms.CharField(label="Routine", required=False, max_length=200, widget=forms.TextInput(attrs=WIDE))
-    priority = forms.ChoiceField(choices=_choices(Priority), required=False)
-    concurrency = forms.ChoiceField(label="Overlap", choices=_choices(ConcurrencyPolicy), required=False)
-    cron = forms.CharField(required=False, max_length=200, widget=forms.TextInput(attrs=SHORT))
+    routine = forms.CharField(
+        label=gettext_lazy("Routine"), required=False, max_length=200, widget=forms.TextInput(attrs=WIDE)
+    )
+    priority = forms.ChoiceField(
+        label=gettext_lazy("Priority"), choices=[AS_IT_IS, *choices_of(Priority)], required=False
+    )
+    concurrency = forms.ChoiceField(
+        label=gettext_lazy("Overlap"), choices=[AS_IT_IS, *choices_of(ConcurrencyPolicy)], required=False
+    )
+    cron = forms.CharField(
+        label=gettext_lazy("Cron"), required=False, max_length=200, widget=forms.TextInput(attrs=SHORT)
+    )
     every = forms.CharField(
-        required=False, max_length=50, widget=forms.TextInput(attrs=SHORT), help_text="30s, 10m, 1.5h, 1d."
+        label=pgettext_lazy("before a length of time", "Every"),
+        required=False,
+        max_length=50,
+        widget=forms.TextInput(attrs=SHORT),
+        help_text="30s, 10m, 1.5h, 1d.",
     )
     more = JSONObjectField(
-        label="Anything else",
+        label=gettext_lazy("Anything else"),
         required=False,
-        help_text='A JSON object, for more than one routine: {"priorities": {"a": "HIGH"}, "schedules": '
-        '{"b": {"every": "10m"}}, "concurrency": {"c": "FORBID"}, "pools": {"d": 3}}.',
+        help_text=format_lazy("{} {}", gettext_lazy("A JSON object, for more than one routine:"), EXAMPLE),
     )
 
     def __init__(self, *args: Any, pools: Sequence[Pool], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.pools = {f"{CEILING}{pool.pk}": pool for pool in pools[:CEILINGS]}
-        choices = [("", "All of them"), *((pool.name, pool.name) for pool in pools)]
+        choices = [("", _("All of them")), *((pool.name, pool.name) for pool in pools)]
         self.fields["pool"].choices = choices  # type: ignore[attr-defined]
         for name, pool in self.pools.items():
             attrs = {**SHORT, "placeholder": str(pool.max_concurrent), "inputmode": "numeric"}
@@ -69,9 +89,9 @@ class WhatIfForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if not cleaned.get("routine") and "routine" not in self.errors and any(cleaned.get(n) for n in OF_ONE_ROUTINE):
-            self.add_error("routine", "Name the routine that this is about.")
+            self.add_error("routine", _("Name the routine that this is about."))
         if cleaned.get("cron") and cleaned.get("every"):
-            self.add_error("every", "Give a cron or an interval, not both.")
+            self.add_error("every", _("Give a cron or an interval, not both."))
         return cleaned
 
     @property
@@ -95,8 +115,7 @@ class WhatIfForm(forms.Form):
         """What the service said, beside the field that it is about."""
         field = self._field_of(refused)
         one_thing = field is not None and field not in ("more", *LISTS)
-        said = f"{refused.expected[:1].upper()}{refused.expected[1:]}." if one_thing else str(refused)
-        self.add_error(field, said)
+        self.add_error(field, as_sentence(refused.expected) if one_thing else translated(refused))
 
     def _field_of(self, refused: RoutineError) -> str | None:
         """Where it was typed; what is in none of the fields came with the JSON."""

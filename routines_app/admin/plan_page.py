@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext_lazy
 
 from routines_app import service
 from routines_app.admin.plan_form import WhatIfForm
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
 
 SHOWN = 200  # decisions: who wants more asks the command line
 POOLS = 100  # that can be chosen; nobody looks through more
+VERDICTS = {
+    service.Verdict.START: pgettext_lazy("what a run would do, after `would`", "start"),
+    service.Verdict.HOLD: pgettext_lazy("what a run would do, after `would`", "hold"),
+    service.Verdict.SKIP: pgettext_lazy("what a run would do, after `would`", "skip"),
+    service.Verdict.REPLACE: pgettext_lazy("what a run would do, after `would`", "replace"),
+}
 
 
 def plan_page(admin: RoutineAdmin, request: HttpRequest) -> TemplateResponse:
@@ -24,7 +32,7 @@ def plan_page(admin: RoutineAdmin, request: HttpRequest) -> TemplateResponse:
     form = WhatIfForm(request.GET, pools=service.list_pools(limit=POOLS))
     context = {
         **admin.admin_site.each_context(request),
-        "title": "What would go next",
+        "title": _("What would go next"),
         "opts": admin.model._meta,
         "section": "fleet",
         "form": form,
@@ -56,7 +64,11 @@ def _planned(form: WhatIfForm) -> dict[str, Any]:
 def difference_in_words(now: str | None, then: str | None) -> str:
     """`would start instead of hold`."""
     if now is None:
-        return f"would {then}; now it is not there"
+        return _("would {then}; now it is not there").format(then=_verdict(then))
     if then is None:
-        return f"would not be there; now: {now}"
-    return f"would {then} instead of {now}"
+        return _("would not be there; now: {now}").format(now=_verdict(now))
+    return _("would {then} instead of {now}").format(then=_verdict(then), now=_verdict(now))
+
+
+def _verdict(code: str | None) -> str:
+    return str(VERDICTS[service.Verdict(code)]) if code in set(service.Verdict) else str(code)

@@ -12,17 +12,23 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from routines_app import service
 from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.permissions import may
 from routines_app.admin.refusals import refuse
-from routines_app.admin.verb_acts import SECONDS, OutOfTime
+from routines_app.admin.translating import translated
+from routines_app.admin.verb_acts import SECONDS, OutOfTime, Unfinished
 from routines_app.admin.verb_forms import VerbForm
 from routines_app.core.errors import RoutineError
+from routines_app.core.said import Said, said, said_of
 from routines_app.models import Pool
 
 if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
     from routines_app.admin.pools import PoolAdmin
 
 CHANGE, CANCEL = "change_pool", "cancel_routinerun"
@@ -33,10 +39,10 @@ class PoolVerb:
     """One button. `act(pool, reason, actor)` does it and says what was done, or that there is more."""
 
     slug: str
-    label: str
+    label: _StrPromise
     permissions: tuple[str, ...]
-    explains: str
-    act: Callable[[Pool, str, str], str]
+    explains: _StrPromise
+    act: Callable[[Pool, str, str], Said]
     danger: bool = False
     of_drained: bool | None = None
     """Only for a pool that is drained, or is not; None: for both."""
@@ -48,23 +54,17 @@ class PoolVerb:
         return is_drained if self.of_drained else not is_drained and pool.max_concurrent > 0
 
 
-class Unfinished(str):
-    """What was done in the time that there was."""
-
-    __slots__ = ()
-
-
-def _drain(pool: Pool, reason: str, actor: str) -> str:  # noqa: ARG001 - all verbs are called alike
+def _drain(pool: Pool, reason: str, actor: str) -> Said:  # noqa: ARG001 - all verbs are called alike
     service.drain_pool(pool)
-    return f"Pool {pool.name} is drained: nothing of it starts any more"
+    return said("Pool {pool} is drained: nothing of it starts any more", pool=pool.name)
 
 
-def _open(pool: Pool, reason: str, actor: str) -> str:  # noqa: ARG001
+def _open(pool: Pool, reason: str, actor: str) -> Said:  # noqa: ARG001
     opened = service.open_pool(pool)
-    return f"Pool {pool.name} is open again: at most {opened.max_concurrent} in flight"
+    return said("Pool {pool} is open again: at most {most} in flight", pool=pool.name, most=opened.max_concurrent)
 
 
-def _stop(pool: Pool, reason: str, actor: str) -> str:
+def _stop(pool: Pool, reason: str, actor: str) -> Said:
     """For a second: whoever has more is asked to go on."""
     stop_at = time.monotonic() + SECONDS
 
@@ -75,8 +75,22 @@ def _stop(pool: Pool, reason: str, actor: str) -> str:
     try:
         asked = service.stop_pool(pool, reason=reason, actor=actor, progress=in_time)
     except OutOfTime as out:
-        return Unfinished(f"Pool {pool.name} is drained, and {out.done:,} runs were asked to stop; there may be more")
-    return f"Pool {pool.name} is drained, and {asked:,} runs were asked to stop"
+        return Unfinished.of(_stopped_so_far(pool, out.done))
+    return said_of(
+        asked,
+        "Pool {pool} is drained, and {count:,} run was asked to stop",
+        "Pool {pool} is drained, and {count:,} runs were asked to stop",
+        pool=pool.name,
+    )
+
+
+def _stopped_so_far(pool: Pool, count: int) -> Said:
+    return said_of(
+        count,
+        "Pool {pool} is drained, and {count:,} run was asked to stop; there may be more",
+        "Pool {pool} is drained, and {count:,} runs were asked to stop; there may be more",
+        pool=pool.name,
+    )
 
 
 POOL_VERBS = {
@@ -84,27 +98,31 @@ POOL_VERBS = {
     for verb in (
         PoolVerb(
             slug="drain",
-            label="Drain",
+            label=gettext_lazy("Drain"),
             permissions=(CHANGE,),
-            explains="Nothing of the pool starts any more: its ceiling becomes 0, and is remembered. What runs goes on "
-            "to its end, and what waits stays waiting until the pool is opened again.",
+            explains=gettext_lazy(
+                "Nothing of the pool starts any more: its ceiling becomes 0, and is remembered. What runs goes on "
+                "to its end, and what waits stays waiting until the pool is opened again."
+            ),
             act=_drain,
             of_drained=False,
         ),
         PoolVerb(
             slug="open",
-            label="Open again",
+            label=gettext_lazy("Open again"),
             permissions=(CHANGE,),
-            explains="The pool gets its ceiling back, and what waits goes on in the order of its rank.",
+            explains=gettext_lazy("The pool gets its ceiling back, and what waits goes on in the order of its rank."),
             act=_open,
             of_drained=True,
         ),
         PoolVerb(
             slug="stop",
-            label="Stop all",
+            label=gettext_lazy("Stop all"),
             permissions=(CHANGE, CANCEL),
-            explains="Drains the pool and asks all its running runs to stop: they end as cancelled, and are not "
-            "retried. What waits stays waiting until the pool is opened again.",
+            explains=gettext_lazy(
+                "Drains the pool and asks all its running runs to stop: they end as cancelled, and are not "
+                "retried. What waits stays waiting until the pool is opened again."
+            ),
             act=_stop,
             danger=True,
         ),
@@ -125,7 +143,7 @@ def pool_verb_page(admin: PoolAdmin, request: HttpRequest, pool_id: int, slug: s
     """GET asks, POST acts; a refusal stands on the same page."""
     verb, pool = POOL_VERBS.get(slug), Pool.objects.using(service.ledger_alias()).filter(pk=pool_id).first()
     if verb is None or pool is None:
-        raise Http404("There is no such pool, or no such verb.")
+        raise Http404(_("There is no such pool, or no such verb."))
     if not (admin.has_view_permission(request, pool) and _may(request, verb)):
         raise PermissionDenied
     form = VerbForm(request.POST if request.method == "POST" else None)
@@ -138,13 +156,13 @@ def _acted(admin: PoolAdmin, request: HttpRequest, verb: PoolVerb, pool: Pool, f
     """Whether it came to its end."""
     reason = form.wants.get("reason", "")
     try:
-        said = verb.act(pool, reason, actor_of(request))
+        done = verb.act(pool, reason, actor_of(request))
     except RoutineError as refused:
         refuse(form, refused)
         return False
-    note(request, pool, said, reason)
-    unfinished = isinstance(said, Unfinished)
-    admin.message_user(request, f"{said}.", messages.WARNING if unfinished else messages.SUCCESS)
+    note(request, pool, done, reason)
+    unfinished = isinstance(done, Unfinished)
+    admin.message_user(request, f"{translated(done)}.", messages.WARNING if unfinished else messages.SUCCESS)
     return not unfinished
 
 
@@ -157,7 +175,7 @@ def use_of(pool: Pool) -> dict[str, Any]:
 def _asked(admin: PoolAdmin, request: HttpRequest, verb: PoolVerb, pool: Pool, form: VerbForm) -> TemplateResponse:
     context = {
         **admin.admin_site.each_context(request),
-        "title": f"{verb.label}: {pool.name}",
+        "title": _("{verb}: {what}").format(verb=verb.label, what=pool.name),
         "opts": admin.model._meta,
         "section": "pools",
         "verb": verb,

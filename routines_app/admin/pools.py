@@ -11,6 +11,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from routines_app import service
 from routines_app.admin import pool_verbs
@@ -18,6 +20,7 @@ from routines_app.admin.bounds import bounded_urls
 from routines_app.admin.fleet_facts import pool_meter
 from routines_app.admin.own_filters import OwnFiltersOnly
 from routines_app.admin.refusals import refuse
+from routines_app.admin.translating import grouped, translated
 from routines_app.core.errors import RoutineError
 from routines_app.models import Pool
 
@@ -28,9 +31,11 @@ class PoolForm(forms.ModelForm):  # type: ignore[type-arg]
     refused: RoutineError | None = None
 
     is_default = forms.BooleanField(
-        label="Default pool",
+        label=gettext_lazy("Default pool"),
         required=False,
-        help_text="Every routine that names no pool belongs to this one. It takes the place of another default pool.",
+        help_text=gettext_lazy(
+            "Every routine that names no pool belongs to this one. It takes the place of another default pool."
+        ),
     )
 
     class Meta:
@@ -123,12 +128,13 @@ class PoolAdmin(OwnFiltersOnly):
         try:
             return super().delete_view(request, object_id, extra_context)
         except RoutineError as refused:
-            self.message_user(request, str(refused), messages.ERROR)
+            self.message_user(request, translated(refused), messages.ERROR)
             return HttpResponseRedirect(reverse("admin:routines_pool_change", args=[object_id]))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:  # noqa: ARG002
         """What deleting takes along. Django would load every run that a pool ever had to say that it keeps them."""
-        remembered = [f"runs of {pool.name} in the ledger" for pool in objs if pool.runs.exists()]
+        kept = _("runs of {pool} in the ledger")
+        remembered = [kept.format(pool=pool.name) for pool in objs if pool.runs.exists()]
         return [str(pool) for pool in objs], {str(self.opts.verbose_name_plural): len(objs)}, set(), remembered
 
     def save_model(self, request: HttpRequest, obj: Pool, form: Any, change: bool) -> None:  # noqa: ARG002
@@ -139,16 +145,21 @@ class PoolAdmin(OwnFiltersOnly):
     def delete_model(self, request: HttpRequest, obj: Pool) -> None:  # noqa: ARG002
         service.delete_pool(obj)
 
-    @admin.display(description="name", ordering="name")
+    @admin.display(description=gettext_lazy("name"), ordering="name")
     def called(self, pool: Pool) -> SafeString:
-        default = format_html(' <span class="rt-chip">{}</span>', "default") if pool.is_default else ""
-        drained = format_html(' <span class="rt-chip">{}</span>', "drained") if pool.drained_from is not None else ""
+        default = _chip(_("default")) if pool.is_default else ""
+        drained = _chip(_("drained")) if pool.drained_from is not None else ""
         return format_html("{}{}{}", pool.name, default, drained)
 
-    @admin.display(description="in flight")
+    @admin.display(description=gettext_lazy("in flight"))
     def use(self, pool: Any) -> SafeString:
-        return format_html("{} {}", pool_meter(pool), f"{pool.in_flight} of {pool.max_concurrent}")
+        words = _("{count} of {all}").format(count=grouped(pool.in_flight), all=grouped(pool.max_concurrent))
+        return format_html("{} {}", pool_meter(pool), words)
 
-    @admin.display(description="waiting")
+    @admin.display(description=gettext_lazy("waiting"))
     def waiting(self, pool: Any) -> int:
         return int(pool.waiting)
+
+
+def _chip(word: str) -> SafeString:
+    return format_html(' <span class="rt-chip">{}</span>', word)

@@ -12,12 +12,16 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.dateformat import format as date_format
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from routines_app import service
 from routines_app.admin.bounds import refusal_of
 from routines_app.admin.phrases import date_in_words, in_zone, schedule_in_words
 from routines_app.admin.preview_warnings import warnings_about
+from routines_app.admin.refusals import as_sentence
+from routines_app.admin.translating import grouped, translated
 from routines_app.admin.verb_forms import LocalMomentField
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import TriggerKind
@@ -69,7 +73,7 @@ def read_draft(data: QueryDict, saved: Routine | None, now: datetime) -> Draft:
     draft.zone = zone or "UTC"
     start, end = _moment(draft, "start_at", data, saved), _moment(draft, "end_at", data, saved)
     if start and end and end < start:
-        draft.errors["end_at"] = "The end is before the start."
+        draft.errors["end_at"] = _("The end is before the start.")
     bounds = {"timezone": zone, "start_at": start, "end_at": end}
     if kind == TriggerKind.CRON:
         cron = _read(draft, "cron", data)
@@ -96,12 +100,8 @@ def _read(draft: Draft, name: str, data: QueryDict) -> Any:
     try:
         return service.clean_value(name, data.get(name, "").strip())
     except RoutineError as error:
-        draft.errors[name] = _sentence(error)
+        draft.errors[name] = as_sentence(error.expected)
         return None
-
-
-def _sentence(error: RoutineError) -> str:
-    return f"{error.expected[:1].upper()}{error.expected[1:]}."
 
 
 def _moment(draft: Draft, name: str, data: QueryDict, saved: Routine | None) -> datetime | None:
@@ -112,7 +112,7 @@ def _moment(draft: Draft, name: str, data: QueryDict, saved: Routine | None) -> 
     except ValidationError as error:
         draft.errors[name] = " ".join(error.messages)
     except RoutineError as error:
-        draft.errors[name] = _sentence(error)
+        draft.errors[name] = as_sentence(error.expected)
     else:
         return found
     return None
@@ -143,13 +143,15 @@ def _second_opinion(draft: Draft, now: datetime) -> dict[str, Any] | None:
         return None
     both = zip_longest(found.ours, found.theirs)
     fires = [[_clock(at, UTC, now) if at else "" for at in pair] for pair in both]
-    return {"reason": found.reason, "fires": fires}
+    return {"reason": translated(found.reason), "fires": fires}
 
 
 def _clock(at: datetime, zone: tzinfo, now: datetime) -> str:
     local = in_zone(at, zone)
     seconds = f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
-    return f"{local:%a} {date_in_words(local, in_zone(now, zone))}, {seconds}"
+    return _("{weekday} {date}, {time}").format(
+        weekday=date_format(local, "D"), date=date_in_words(local, in_zone(now, zone)), time=seconds
+    )
 
 
 def _compare(draft: Draft, saved: Routine | None, now: datetime) -> dict[str, Any] | None:
@@ -183,4 +185,4 @@ def _week(trigger: Trigger, now: datetime) -> Slots:
 
 def _count(trigger: Trigger, now: datetime) -> str:
     span = count_between(trigger, now, now + WEEK)
-    return "0" if span is None else f"{span.count:,}"
+    return "0" if span is None else grouped(span.count)

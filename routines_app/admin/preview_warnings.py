@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from routines_app import service
 from routines_app.admin.daylight import daylight_warnings
@@ -19,10 +21,20 @@ WORKERS = 1_000  # that are asked for their queues
 LOOKED_AT = 50  # fires whose distance is compared with the usual duration
 
 OVERLAPS = {
-    ConcurrencyPolicy.ALLOW: "runs will overlap",
-    ConcurrencyPolicy.FORBID: "slots will be skipped because the run before is still active",
-    ConcurrencyPolicy.REPLACE: "runs will be replaced before they finish",
-    ConcurrencyPolicy.QUEUE: "slots will wait for the run before, and all but the newest of them will be skipped",
+    ConcurrencyPolicy.ALLOW: gettext_lazy(
+        "{interval} is shorter than its usual duration of {usual}: runs will overlap."
+    ),
+    ConcurrencyPolicy.FORBID: gettext_lazy(
+        "{interval} is shorter than its usual duration of {usual}: "
+        "slots will be skipped because the run before is still active."
+    ),
+    ConcurrencyPolicy.REPLACE: gettext_lazy(
+        "{interval} is shorter than its usual duration of {usual}: runs will be replaced before they finish."
+    ),
+    ConcurrencyPolicy.QUEUE: gettext_lazy(
+        "{interval} is shorter than its usual duration of {usual}: "
+        "slots will wait for the run before, and all but the newest of them will be skipped."
+    ),
 }
 
 
@@ -40,12 +52,14 @@ def _never(trigger: Trigger, now: datetime) -> list[str]:
     if isinstance(trigger, ManualTrigger) or next_slot(trigger, now) is not None:
         return []
     if isinstance(trigger, OnceTrigger) and trigger.at <= now:
-        return ["Never fires: its moment is over."]
-    return ["Never fires: its end comes before its next slot."]
+        return [_("Never fires: its moment is over.")]
+    return [_("Never fires: its end comes before its next slot.")]
 
 
 def _task(name: str) -> list[str]:
-    return [f"Task not registered: {name}."] if name and name not in service.registered_tasks() else []
+    if not name or name in service.registered_tasks():
+        return []
+    return [_("Task not registered: {task}.").format(task=name)]
 
 
 def _queue(queue: str, now: datetime) -> list[str]:
@@ -56,10 +70,10 @@ def _queue(queue: str, now: datetime) -> list[str]:
     rows = workers.values_list("seen_at", "queues")[:WORKERS]
     consumed = [queues for seen_at, queues in rows if service.presence(seen_at, now) is not service.Presence.GONE]
     if not consumed:
-        return [f"No worker consumes queue {queue}: no worker is running."]
+        return [_("No worker consumes queue {queue}: no worker is running.").format(queue=queue)]
     if any(not queues or queue in queues for queues in consumed):
         return []
-    return [f"No worker consumes queue {queue}."]
+    return [_("No worker consumes queue {queue}.").format(queue=queue)]
 
 
 def _overlap(trigger: Trigger, saved: Routine | None, policy: str, now: datetime) -> list[str]:
@@ -70,5 +84,5 @@ def _overlap(trigger: Trigger, saved: Routine | None, policy: str, now: datetime
     shortest = min(((later - slot).total_seconds() for slot, later in pairwise(slots)), default=None)
     if usual is None or shortest is None or shortest >= usual:
         return []
-    what = OVERLAPS.get(ConcurrencyPolicy(policy), "") if policy in set(ConcurrencyPolicy) else "runs will overlap"
-    return [f"{seconds_in_words(shortest)} is shorter than its usual duration of {seconds_in_words(usual)}: {what}."]
+    known = ConcurrencyPolicy(policy) if policy in set(ConcurrencyPolicy) else ConcurrencyPolicy.ALLOW
+    return [OVERLAPS[known].format(interval=seconds_in_words(shortest), usual=seconds_in_words(usual))]

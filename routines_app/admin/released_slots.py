@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from routines_app.admin.translating import grouped
 from routines_app.core.errors import RoutineError
 from routines_app.models import Routine
 from routines_app.service import Span, slots_to_release
@@ -21,21 +25,34 @@ class Release:
 
     @property
     def count(self) -> str:
-        return "0" if self.span is None else f"{self.span.count:,}"
+        return "0" if self.span is None else grouped(self.span.count)
 
     @property
     def skip(self) -> str:
-        return f"{_slots(self.count)} skipped, nothing runs" if self.span else "nothing to skip"
+        if self.span is None:
+            return _("nothing to skip")
+        words = ngettext("{count} slot skipped, nothing runs", "{count} slots skipped, nothing runs", self.span.count)
+        return words.format(count=self.count)
 
     @property
     def last(self) -> str:
         if self.span is None:
-            return "nothing to run"
-        return "1 run" + ("" if self.span.count == 1 else f", {_slots(f'{self.span.count - 1:,}')} skipped")
+            return _("nothing to run")
+        others = self.span.count - 1
+        if not others:
+            return _("1 run")
+        return ngettext("1 run, {count} slot skipped", "1 run, {count} slots skipped", others).format(
+            count=grouped(others)
+        )
 
     @property
     def all(self) -> str:
-        return f"{_runs(self.count)}, oldest first, one at a time" if self.span else "nothing to run"
+        if self.span is None:
+            return _("nothing to run")
+        words = ngettext(
+            "{count} run, oldest first, one at a time", "{count} runs, oldest first, one at a time", self.span.count
+        )
+        return words.format(count=self.count)
 
 
 def releases_of(routines: Sequence[Routine]) -> list[Release]:
@@ -47,11 +64,3 @@ def _slots_of(routine: Routine) -> Span | None:
         return slots_to_release(routine)
     except RoutineError:  # a corrupt schedule has no slots to count; resuming it will say what is wrong
         return None
-
-
-def _slots(count: str) -> str:
-    return f"{count} slot" if count == "1" else f"{count} slots"
-
-
-def _runs(count: str) -> str:
-    return f"{count} run" if count == "1" else f"{count} runs"

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from routines_app.core.errors import InvalidValue
+from routines_app.core.said import Said, said
 from routines_app.masks import MASK, masked
 
-PARTS = {"args": "the arguments", "kwargs": "the named arguments"}
-ROUTINE_PARTS = PARTS | {"options": "the message options", "phases": "the phases"}
-STALE = "the routine (after this page was loaded)"
+PARTS = {"args": said("the arguments"), "kwargs": said("the named arguments")}
+ROUTINE_PARTS = PARTS | {"options": said("the message options"), "phases": said("the phases")}
+DESTINATION = {"task": said("the task"), "queue": said("the queue")}
+"""What else says where arguments go: another task or another worker may send them anywhere."""
+STALE = said("the routine (after this page was loaded)")
 
 
 def changed_arguments(
@@ -29,8 +33,8 @@ def changed_arguments(
     of where they go. Raises `InvalidValue` for a secret that would travel.
     """
     shown = {part: masked(value) for part, value in stored.items()}
-    changed = [ROUTINE_PARTS[part] for part in stored if part in given and not _same(given[part], shown[part])]
-    changed += also_changed
+    differing = [part for part in stored if part in given and not _same(given[part], shown[part])]
+    changed = [*(ROUTINE_PARTS[part] for part in differing), *also_changed]
     if not changed:
         return None
     found = {part: given.get(part, shown[part]) for part in stored}
@@ -40,9 +44,17 @@ def changed_arguments(
     return found
 
 
-def _type_it_anew(where: str, changed: Sequence[str]) -> str:
-    because = f"because {' and '.join(changed)} changed"
-    return f"{where or 'this'} is hidden; {because}, type it anew, or leave everything as it was"
+def _type_it_anew(where: str, changed: Sequence[str]) -> Said:
+    those = reduce(lambda first, last: said("{first} and {last}", first=first, last=last), changed)
+    if not where:
+        return said(
+            "this is hidden; because {changed} changed, type it anew, or leave everything as it was", changed=those
+        )
+    return said(
+        "{where} is hidden; because {changed} changed, type it anew, or leave everything as it was",
+        where=where,
+        changed=those,
+    )
 
 
 def _first_mask(value: Any) -> str | None:

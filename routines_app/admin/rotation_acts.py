@@ -10,66 +10,86 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from routines_app import service
-from routines_app.admin.verb_acts import SECONDS, OutOfTime, Undone, Wants, local_time, ticked_in_words, who_and_why
+from routines_app.admin.verb_acts import (
+    SECONDS,
+    OutOfTime,
+    Unfinished,
+    Wants,
+    left_as_it_is,
+    paused,
+    ticked,
+    who_and_why,
+)
+from routines_app.core.said import Said, said, said_of
 from routines_app.core.words import RoutineStatus, RunStatus
 from routines_app.models import Rotation, Routine
 
 
-class Unfinished(str):
-    """What was done in the time that there was; the page asks whether to go on."""
-
-    __slots__ = ()
+def tick(rotation: Rotation, wants: Wants, actor: str) -> Said:  # noqa: ARG001
+    return ticked(rotation.name, service.tick_rotation(rotation, requested_by=actor))
 
 
-def tick(rotation: Rotation, wants: Wants, actor: str) -> str:  # noqa: ARG001
-    run = service.tick_rotation(rotation, requested_by=actor)
-    return f"Ticked {rotation.name}: {ticked_in_words(run)}"
+def seed(rotation: Rotation, wants: Wants, actor: str) -> Said:  # noqa: ARG001
+    run, about = service.ask_seeding(rotation, requested_by=actor), {"rotation": rotation.name, "seed": rotation.seed}
+    if run.status == RunStatus.PENDING:
+        return said("Asked for a seeding of {rotation}: a worker calls {seed}", **about)
+    return said("A seeding is under way of {rotation}: a worker calls {seed}", **about)
 
 
-def seed(rotation: Rotation, wants: Wants, actor: str) -> str:  # noqa: ARG001
-    run = service.ask_seeding(rotation, requested_by=actor)
-    asked = "Asked for a seeding" if run.status == RunStatus.PENDING else "A seeding is under way"
-    return f"{asked} of {rotation.name}: a worker calls {rotation.seed}"
-
-
-def pause(rotation: Rotation, wants: Wants, actor: str) -> str:
+def pause(rotation: Rotation, wants: Wants, actor: str) -> Said:
     until = wants.get("until")
     service.pause_rotation(rotation, until=until, **who_and_why(wants, actor))
-    return f"Paused {rotation.name} " + (f"until {local_time(until)}" if until else "until it is resumed")
+    return paused(rotation.name, until)
 
 
-def resume(rotation: Rotation, wants: Wants, actor: str) -> str:
+def resume(rotation: Rotation, wants: Wants, actor: str) -> Said:
     service.resume_rotation(rotation, **who_and_why(wants, actor))
-    return f"Resumed {rotation.name}"
+    return said("Resumed {name}", name=rotation.name)
 
 
-def archive(rotation: Rotation, wants: Wants, actor: str) -> str:
+def archive(rotation: Rotation, wants: Wants, actor: str) -> Said:
     """With very many members it takes several requests, none of them long."""
     name, members = rotation.name, bool(wants.get("members"))
     try:
         service.archive_rotation(rotation, members=members, progress=for_a_moment(), **who_and_why(wants, actor))
     except OutOfTime as out:
-        return Unfinished(f"Archived {name} and {out.done:,} of its members: confirm to go on with the others")
-    return f"Archived {name}{' with its members' if members else ''}"
+        return Unfinished.of(_archived_so_far(name, out.done))
+    if members:
+        return said("Archived {rotation} with its members", rotation=name)
+    return said("Archived {rotation}", rotation=name)
 
 
-def touch(rotation: Rotation, members: Sequence[Routine], wants: Wants, actor: str) -> str:
+def _archived_so_far(name: str, count: int) -> Said:
+    return said_of(
+        count,
+        "Archived {rotation} and {count:,} of its members: confirm to go on with the others",
+        "Archived {rotation} and {count:,} of its members: confirm to go on with the others",
+        rotation=name,
+    )
+
+
+def touch(rotation: Rotation, members: Sequence[Routine], wants: Wants, actor: str) -> Said:
     touched = service.touch_members(rotation, members, **who_and_why(wants, actor))
-    return f"Touched {touched:,} member{'' if touched == 1 else 's'}: owed now"
+    return said_of(touched, "Touched {count:,} member: owed now", "Touched {count:,} members: owed now")
 
 
-def remove(rotation: Rotation, members: Sequence[Routine], wants: Wants, actor: str) -> str:
+def remove(rotation: Rotation, members: Sequence[Routine], wants: Wants, actor: str) -> Said:
     removed = service.remove_members(rotation, members, **who_and_why(wants, actor))
-    return f"Removed {removed:,} member{'' if removed == 1 else 's'} from {rotation.name}"
+    return said_of(
+        removed,
+        "Removed {count:,} member from {rotation}",
+        "Removed {count:,} members from {rotation}",
+        rotation=rotation.name,
+    )
 
 
-def resume_member(routine: Routine, wants: Wants, actor: str) -> str:
+def resume_member(routine: Routine, wants: Wants, actor: str) -> Said:
     """A member has no slots that a pause could have kept from firing."""
     was = routine.status
     service.resume_routine(routine, **who_and_why(wants, actor))
     if was == RoutineStatus.ACTIVE:
-        return Undone(f"Left {routine.name} as it is: it was not paused")
-    return f"Resumed {routine.name}"
+        return left_as_it_is(routine)
+    return said("Resumed {name}", name=routine.name)
 
 
 def for_a_moment() -> Callable[[Any], None]:

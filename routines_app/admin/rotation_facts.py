@@ -11,14 +11,16 @@ from uuid import UUID
 
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext_lazy
 
 from routines_app import service
 from routines_app.admin.charts import PhaseStep, Sample, Share, Tick, phase_strip, shares, tick_strip
 from routines_app.admin.charts.tick_strip import SLOTS as TICKS
-from routines_app.admin.member_facts import STANDINGS
 from routines_app.admin.phrases import clock_time, seconds_in_words
 from routines_app.admin.run_facts import run_url
 from routines_app.admin.shown_values import masked_json, masked_text
+from routines_app.admin.translating import grouped
 from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Rotation, RotationSample, RoutineRun
 
@@ -28,6 +30,20 @@ PICKED_SHOWN = 64  # members that these have picked
 DRAWN = 300  # moments on the chart: more would be a smear
 SEEDING = "seed"
 OUTCOMES = {Reason.PICKED: "picked", Reason.IDLE: "idle", Reason.FULL: "full"}
+OUTCOME_LABELS = {
+    "picked": pgettext_lazy("outcome of a tick", "Picked"),
+    "idle": pgettext_lazy("outcome of a tick", "Idle"),
+    "full": pgettext_lazy("outcome of a tick", "Full"),
+    "failed": pgettext_lazy("outcome of a tick", "Failed"),
+    "other": pgettext_lazy("outcome of a tick", "Other"),
+}
+SHARES = {
+    "owed": pgettext_lazy("members, after their number", "owed"),
+    "in-flight": pgettext_lazy("members, after their number", "in flight"),
+    "fresh": pgettext_lazy("members, after their number", "fresh"),
+    "failing": pgettext_lazy("members, after their number", "failing"),
+    "left-out": pgettext_lazy("members, after their number", "left out"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +64,10 @@ def next_picks(status: service.RotationStatus) -> list[Picked]:
 
 def _strip(pick: service.Pick, here: str) -> SafeString:
     """Of a pick only the phase that it is about has a name."""
-    names = [pick.phase if place == pick.phase_number else f"phase {place + 1}" for place in range(pick.phases)]
+    unnamed = _("phase {number}")
+    names = [
+        pick.phase if place == pick.phase_number else unnamed.format(number=place + 1) for place in range(pick.phases)
+    ]
     states = ["done"] * pick.phase_number + [here] + ["later"] * (pick.phases - pick.phase_number - 1)
     return phase_strip([PhaseStep(name, state) for name, state in zip(names, states, strict=False)])
 
@@ -62,16 +81,22 @@ def shares_of(status: service.RotationStatus) -> SafeString:
         "failing": status.failing,
         "left-out": status.left_out,
     }
-    return shares([Share(kind=kind, label=STANDINGS[kind].lower(), count=count) for kind, count in counts.items()])
+    return shares([Share(kind=kind, label=str(SHARES[kind]), count=count) for kind, count in counts.items()])
 
 
 def idle_in_words(status: service.RotationStatus) -> str:
     """What the idle multiplier means now."""
     if status.idle_multiplier <= 1:
-        return "Awake: every tick looks for owed members."
-    left = status.skip_ticks
-    next_look = "the next tick looks" if not left else f"the next look comes after {left} more"
-    return f"Nothing was owed: of {status.idle_multiplier} ticks one looks, {next_look}. Any success wakes it."
+        return _("Awake: every tick looks for owed members.")
+    left, ticks = status.skip_ticks, status.idle_multiplier
+    if not left:
+        told = _("Nothing was owed: of {ticks} ticks one looks, the next tick looks. Any success wakes it.")
+        return told.format(ticks=ticks)
+    return ngettext(
+        "Nothing was owed: of {ticks} ticks one looks, the next look comes after {count} more. Any success wakes it.",
+        "Nothing was owed: of {ticks} ticks one looks, the next look comes after {count} more. Any success wakes it.",
+        left,
+    ).format(ticks=ticks, count=left)
 
 
 def recent_ticks(rotation: Rotation) -> list[RoutineRun]:
@@ -93,8 +118,9 @@ def outcome_of(run: RoutineRun) -> str:
 
 
 def _tick_label(run: RoutineRun) -> str:
-    by_hand = f" · by hand, {run.requested_by}" if run.requested_by else ""
-    return f"{outcome_of(run).capitalize()} · {clock_time(run.scheduled_for, timezone.get_current_timezone())}{by_hand}"
+    said = [str(OUTCOME_LABELS[outcome_of(run)]), clock_time(run.scheduled_for, timezone.get_current_timezone())]
+    said += [_("by hand, {who}").format(who=run.requested_by)] if run.requested_by else []
+    return " · ".join(said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +191,7 @@ def samples_since(rotation: Rotation, start: datetime) -> list[Sample]:
 def _sample(row: tuple[datetime, float | None, float | None, int, int]) -> Sample:
     at, stalest, median, owed, failing = row
     said = [clock_time(at)]
-    said += [f"stalest {seconds_in_words(stalest)}"] if stalest is not None else []
-    said += [f"median {seconds_in_words(median)}"] if median is not None else []
-    said.append(f"{owed:,} owed, {failing:,} failing")
+    said += [_("stalest {length}").format(length=seconds_in_words(stalest))] if stalest is not None else []
+    said += [_("median {length}").format(length=seconds_in_words(median))] if median is not None else []
+    said.append(_("{owed} owed, {failing} failing").format(owed=grouped(owed), failing=grouped(failing)))
     return Sample(at=at, stalest=stalest, median=median, label=" · ".join(said))

@@ -7,14 +7,19 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from routines_app import service
-from routines_app.admin.form_fields import DurationField, JSONListField, WordsField
+from routines_app.admin.form_fields import AT_LEAST_A_SECOND, WITH_COMMAS, DurationField, JSONListField, WordsField
+from routines_app.admin.refusals import as_sentence
 from routines_app.admin.restoring import STALE, changed_arguments
 from routines_app.admin.task_choices import seed_choices, task_choices
+from routines_app.admin.translating import translated
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import TRIGGER_FIELDS, TriggerKind
 from routines_app.models import Rotation
+from routines_app.models.choices import choices_of
 
 OF_ROUTINE = ("name", "description", "tags", *TRIGGER_FIELDS, "timezone")
 """Fields that the rotation's own routine has."""
@@ -22,7 +27,7 @@ OF_ROTATION = (
     *("budget", "max_in_flight", "fresh_for_ms", "depth_weight"),
     *("member_task", "phases", "seed", "archive_vanished"),
 )
-TRIGGERS = [(TriggerKind.INTERVAL.value, "Interval"), (TriggerKind.CRON.value, "Cron")]
+TRIGGERS = [(kind.value, dict(choices_of(TriggerKind))[kind]) for kind in (TriggerKind.INTERVAL, TriggerKind.CRON)]
 FORM_NAMES = {"every": "interval_ms", "fresh_for": "fresh_for_ms", "task": "member_task", "reason": "change_reason"}
 SHORT = forms.TextInput(attrs={"class": "rt-short", "autocomplete": "off"})
 THIRTY_MINUTES = 1_800_000
@@ -33,40 +38,84 @@ class RotationForm(forms.ModelForm):  # type: ignore[type-arg]
 
     refused: RoutineError | None = None
 
-    name = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"class": "vTextField"}))
-    description = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"}))
-    tags = WordsField(required=False, help_text='With commas between them: a, b, "c, with a comma".')
-    trigger_kind = forms.ChoiceField(label="Ticks by", choices=TRIGGERS)
-    cron = forms.CharField(required=False, max_length=200, help_text="minute hour day month weekday")
-    interval_ms = DurationField(label="Every", required=False, help_text="30s, 10m, 1.5h, 1d; at least 1s.")
-    timezone = forms.CharField(widget=forms.TextInput(attrs={"list": "rt-timezones", "autocomplete": "off"}))
-    budget = forms.IntegerField(help_text="How many members a tick picks at most.", widget=forms.NumberInput)
-    max_in_flight = forms.IntegerField(
-        label="In flight", required=False, help_text="No tick picks while this many are under way. Empty: the budget."
+    name = forms.CharField(
+        label=gettext_lazy("Name"), max_length=200, widget=forms.TextInput(attrs={"class": "vTextField"})
     )
-    fresh_for_ms = DurationField(label="Fresh for", help_text="How long after its cycle a member is owed nothing.")
-    depth_weight = forms.FloatField(help_text="How much longer deeper members count as having waited: 0 no longer.")
+    description = forms.CharField(
+        label=gettext_lazy("Description"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"}),
+    )
+    tags = WordsField(label=gettext_lazy("Tags"), required=False, help_text=WITH_COMMAS)
+    trigger_kind = forms.ChoiceField(label=gettext_lazy("Ticks by"), choices=TRIGGERS)
+    cron = forms.CharField(
+        label=gettext_lazy("Cron"),
+        required=False,
+        max_length=200,
+        help_text=gettext_lazy("minute hour day month weekday"),
+    )
+    interval_ms = DurationField(
+        label=pgettext_lazy("before a length of time", "Every"), required=False, help_text=AT_LEAST_A_SECOND
+    )
+    timezone = forms.CharField(
+        label=gettext_lazy("Timezone"),
+        widget=forms.TextInput(attrs={"list": "rt-timezones", "autocomplete": "off"}),
+    )
+    budget = forms.IntegerField(
+        label=gettext_lazy("Budget"),
+        help_text=gettext_lazy("How many members a tick picks at most."),
+        widget=forms.NumberInput,
+    )
+    max_in_flight = forms.IntegerField(
+        label=gettext_lazy("In flight"),
+        required=False,
+        help_text=gettext_lazy("No tick picks while this many are under way. Empty: the budget."),
+    )
+    fresh_for_ms = DurationField(
+        label=pgettext_lazy("before a length of time", "Fresh for"),
+        help_text=gettext_lazy("How long after its cycle a member is owed nothing."),
+    )
+    depth_weight = forms.FloatField(
+        label=gettext_lazy("Depth weight"),
+        help_text=gettext_lazy("How much longer deeper members count as having waited: 0 no longer."),
+    )
     member_task = forms.ChoiceField(
-        label="Task of members", choices=task_choices, required=False, help_text="Of those that seeding makes."
+        label=gettext_lazy("Task of members"),
+        choices=task_choices,
+        required=False,
+        help_text=gettext_lazy("Of those that seeding makes."),
     )
     other_task = forms.CharField(
-        label="Another task", required=False, help_text="Instead: the registered name of a task that only workers know."
+        label=gettext_lazy("Another task"),
+        required=False,
+        help_text=gettext_lazy("Instead: the registered name of a task that only workers know."),
     )
     phases = JSONListField(
+        label=gettext_lazy("Phases"),
         required=False,
-        help_text="What a cycle runs, of members that say nothing else: a JSON list such as "
-        '[{"name": "build", "task": "shop.tasks.build"}]. Empty: the member\'s own task, once.',
+        help_text=gettext_lazy(
+            "What a cycle runs, of members that say nothing else: a JSON list such as "
+            '[{"name": "build", "task": "shop.tasks.build"}]. Empty: the member\'s own task, once.'
+        ),
     )
     seed = forms.ChoiceField(
+        label=gettext_lazy("Seed"),
         required=False,
-        help_text="A callable that yields what should be members; workers call it with each tick. "
-        'Which there are, the setting ROUTINES["SEEDS"] says.',
+        help_text=gettext_lazy(
+            "A callable that yields what should be members; workers call it with each tick. "
+            'Which there are, the setting ROUTINES["SEEDS"] says.'
+        ),
     )
     archive_vanished = forms.BooleanField(
-        required=False, help_text="Members that the callable yields no longer are archived."
+        label=gettext_lazy("Archive vanished"),
+        required=False,
+        help_text=gettext_lazy("Members that the callable yields no longer are archived."),
     )
     change_reason = forms.CharField(
-        label="Why this change", required=False, max_length=500, widget=forms.TextInput(attrs={"class": "vTextField"})
+        label=gettext_lazy("Why this change"),
+        required=False,
+        max_length=500,
+        widget=forms.TextInput(attrs={"class": "vTextField"}),
     )
     read_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
@@ -101,7 +150,7 @@ class RotationForm(forms.ModelForm):  # type: ignore[type-arg]
             cleaned["member_task"] = cleaned["other_task"]
         needed = "cron" if cleaned.get("trigger_kind") == TriggerKind.CRON else "interval_ms"
         if not cleaned.get(needed) and needed not in self.errors:
-            self.add_error(needed, "A rotation that ticks by this needs it.")
+            self.add_error(needed, _("A rotation that ticks by this needs it."))
         self._restore_secrets(cleaned)
         if self.refused is not None:
             self._show(self.refused)
@@ -126,11 +175,10 @@ class RotationForm(forms.ModelForm):  # type: ignore[type-arg]
         field = re.split(r"[\[.]", error.field, maxsplit=1)[0]
         name = FORM_NAMES.get(field, field)
         if name not in self.fields or self.fields[name].widget.is_hidden:
-            self.add_error(None, str(error))
+            self.add_error(None, translated(error))
         elif name not in self.errors:
-            where = f"{error.field}: " if field != error.field else ""
-            said = f"{where}{error.expected}"
-            self.add_error(name, f"{said[:1].upper()}{said[1:]}.")
+            said = translated(error.expected)
+            self.add_error(name, as_sentence(said if field == error.field else f"{error.field}: {said}"))
 
     def _post_clean(self) -> None:
         """The service validates and writes; the instance stays as it was read."""

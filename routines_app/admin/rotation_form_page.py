@@ -11,6 +11,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters
 
 from routines_app import service
@@ -19,17 +21,21 @@ from routines_app.admin.log_entries import actor_of
 from routines_app.admin.permissions import may
 from routines_app.admin.rotation_acts import for_a_moment
 from routines_app.admin.rotation_form import RotationForm
+from routines_app.admin.translating import translated
 from routines_app.admin.verb_acts import OutOfTime
 from routines_app.core.errors import RoutineError
 from routines_app.models import Rotation
 
 FIELDSETS: list[Any] = [
     (None, {"fields": ["name", "description", "tags"]}),
-    ("When it ticks", {"fields": ["trigger_kind", "interval_ms", "cron", "timezone"], "classes": ["rt-when"]}),
-    ("How much at a time", {"fields": [("budget", "max_in_flight"), ("fresh_for_ms", "depth_weight")]}),
-    ("What a cycle runs", {"fields": ["phases"]}),
-    ("Seeding", {"fields": ["seed", "member_task", "other_task", "archive_vanished"]}),
-    ("Why", {"fields": ["change_reason", "read_version"]}),
+    (
+        gettext_lazy("When it ticks"),
+        {"fields": ["trigger_kind", "interval_ms", "cron", "timezone"], "classes": ["rt-when"]},
+    ),
+    (gettext_lazy("How much at a time"), {"fields": [("budget", "max_in_flight"), ("fresh_for_ms", "depth_weight")]}),
+    (gettext_lazy("What a cycle runs"), {"fields": ["phases"]}),
+    (gettext_lazy("Seeding"), {"fields": ["seed", "member_task", "other_task", "archive_vanished"]}),
+    (gettext_lazy("Why"), {"fields": ["change_reason", "read_version"]}),
 ]
 CREATED_AS = {"member_task": "task"}
 
@@ -67,8 +73,8 @@ class RotationFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def _unfinished(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """The change is written; its members follow in batches, of which the time allowed only some."""
-        said = "Saved. Not all of its fresh members have the new time yet: save it again to go on."
-        self.message_user(request, said, messages.WARNING)
+        told = _("Saved. Not all of its fresh members have the new time yet: save it again to go on.")
+        self.message_user(request, told, messages.WARNING)
         return HttpResponseRedirect(reverse("admin:routines_rotation_change", args=[unquote(object_id)]))
 
     def _looked_at(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -77,7 +83,7 @@ class RotationFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
             raise PermissionDenied
         rotation = self.get_object(request, unquote(object_id))
         if rotation is None:
-            raise Http404("There is no such rotation.")
+            raise Http404(_("There is no such rotation."))
         return HttpResponseRedirect(reverse("admin:routines_rotation_overview", args=[rotation.pk]))
 
     def get_form(self, request: HttpRequest, obj: Rotation | None = None, change: bool = False, **kwargs: Any) -> Any:
@@ -102,9 +108,8 @@ class RotationFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
         form.saved_fields = sorted(wants)  # type: ignore[attr-defined]
         warn_of_tasks(request, [saved.member_task, *phase_tasks(saved.phases)])
         if "seed" in wants and saved.seed and (doubt := service.doubt_about_seed(saved.seed)):
-            messages.warning(
-                request, f"Callable {saved.seed}: {doubt}. Its seedings fail where no worker can import it."
-            )
+            told = _("Callable {seed}: {doubt}. Its seedings fail where no worker can import it.")
+            messages.warning(request, told.format(seed=saved.seed, doubt=translated(doubt)))
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:  # noqa: ARG002
         """Who is in the entry itself; this is what and why."""
@@ -122,5 +127,5 @@ class RotationFormPage(admin.ModelAdmin):  # type: ignore[type-arg]
         """After saving, look at the rotation; the other buttons do what they do everywhere in the admin."""
         if {"_continue", "_addanother", "_saveasnew", "_popup"} & request.POST.keys():
             return None
-        self.message_user(request, f"Saved {obj.name}.")
+        self.message_user(request, _("Saved {name}.").format(name=obj.name))
         return HttpResponseRedirect(reverse("admin:routines_rotation_overview", args=[obj.pk]))

@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from routines_app import service
 from routines_app.admin import rotation_facts
@@ -68,7 +69,7 @@ def _status_or_404(
     try:
         return service.rotation_status(object_id, picks=rotation_facts.PICKS, max_age=max_age)
     except service.NotFound:
-        raise Http404(f"There is no rotation {object_id}.") from None
+        raise Http404(_("There is no rotation {id}.").format(id=object_id)) from None
 
 
 def _live_facts(request: HttpRequest, status: service.RotationStatus) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
@@ -10,18 +11,21 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from routines_app import service
 from routines_app.admin.log_entries import actor_of, note
 from routines_app.admin.member_table import place_in_table
 from routines_app.admin.permissions import may
 from routines_app.admin.refusals import refuse
-from routines_app.admin.rotation_acts import Unfinished
 from routines_app.admin.rotation_verbs import MEMBER_VERBS, ROTATION_VERBS, MemberVerb, RotationVerb
-from routines_app.admin.verb_acts import SECONDS, Undone
+from routines_app.admin.translating import grouped, translated
+from routines_app.admin.verb_acts import SECONDS, Undone, Unfinished
 from routines_app.admin.verb_forms import VerbForm
-from routines_app.admin.verb_pages import NAMED, in_words
+from routines_app.admin.verb_pages import in_words, refused_in_words
 from routines_app.core.errors import RoutineError
+from routines_app.core.said import Said, said_of
 from routines_app.models import Rotation, Routine
 
 if TYPE_CHECKING:
@@ -30,6 +34,13 @@ if TYPE_CHECKING:
 AT_ONCE = 1_000  # more than this is a job for the command line, not for one web request
 CHOSEN = "members"
 ARCHIVES_MEMBERS = "change_routine"
+DONE: dict[str, Callable[[int], Said]] = {
+    "run": lambda n: said_of(n, "Asked for a run of {count:,} member", "Asked for runs of {count:,} members"),
+    "pause": lambda n: said_of(n, "Paused {count:,} member", "Paused {count:,} members"),
+    "resume": lambda n: said_of(n, "Resumed {count:,} member", "Resumed {count:,} members"),
+    "reset": lambda n: said_of(n, "Reset {count:,} member", "Reset {count:,} members"),
+}
+"""That so many were done, one by one; of a single one its verb says more."""
 
 
 def rotation_verb_page(admin: RotationAdmin, request: HttpRequest, object_id: int, slug: str) -> HttpResponse:
@@ -37,12 +48,13 @@ def rotation_verb_page(admin: RotationAdmin, request: HttpRequest, object_id: in
     rotation = admin.rotation_or_404(request, object_id)
     verb = ROTATION_VERBS.get(slug)
     if verb is None:
-        raise Http404(f"There is no verb {slug}.")
+        raise Http404(_("There is no verb {slug}.").format(slug=slug))
     if not may(request, verb.permission):
         raise PermissionDenied
     if not verb.fits(rotation):
-        status = rotation.routine.status
-        admin.message_user(request, f"{verb.label} is not for a rotation as this one is: {status}.", messages.WARNING)
+        told = _("{verb} is not for a rotation as this one is: {status}.")
+        told = told.format(verb=verb.label, status=rotation.routine.status)
+        admin.message_user(request, told, messages.WARNING)
         return HttpResponseRedirect(rotation_url(rotation))
     form = verb.form(request.POST if request.method == "POST" else None)
     if not may(request, ARCHIVES_MEMBERS):
@@ -60,7 +72,7 @@ def _acted(admin: RotationAdmin, request: HttpRequest, verb: RotationVerb, rotat
         return False
     note(request, rotation, done, form.wants.get("reason", ""))
     unfinished = isinstance(done, Unfinished)
-    admin.message_user(request, f"{done}.", messages.WARNING if unfinished else messages.SUCCESS)
+    admin.message_user(request, f"{translated(done)}.", messages.WARNING if unfinished else messages.SUCCESS)
     return not unfinished
 
 
@@ -72,7 +84,7 @@ def members_page(admin: RotationAdmin, request: HttpRequest, object_id: int) -> 
         return HttpResponseRedirect(back)
     verb = MEMBER_VERBS.get(request.POST.get("verb", ""))
     if verb is None:
-        raise Http404("There is no such verb.")
+        raise Http404(_("There is no such verb."))
     if not verb.allowed(request):
         raise PermissionDenied
     members, problem = _chosen(request, rotation)
@@ -92,10 +104,10 @@ def _chosen(request: HttpRequest, rotation: Rotation) -> tuple[list[Routine], st
     """Those that are members still, or what is wrong with the choice."""
     ids = [text for value in request.POST.getlist(CHOSEN) for text in value.split(",") if service.is_id(text)]
     if len(ids) > AT_ONCE:
-        return [], f"Choose at most {AT_ONCE:,} members at once."
+        return [], _("Choose at most {most} members at once.").format(most=grouped(AT_ONCE))
     found = Routine.objects.filter(pk__in=ids, rotation_id=rotation.pk).select_related("state").order_by("name")
     members = list(found)
-    return members, "" if members else "Choose members in the table first."
+    return members, "" if members else _("Choose members in the table first.")
 
 
 def _did(
@@ -110,7 +122,7 @@ def _did(
         refuse(form, refused)
         return members
     note(request, rotation, done, form.wants.get("reason", ""))
-    admin.message_user(request, f"{done}.", messages.SUCCESS)
+    admin.message_user(request, f"{translated(done)}.", messages.SUCCESS)
     return []
 
 
@@ -118,35 +130,44 @@ def _one_by_one(
     admin: RotationAdmin, request: HttpRequest, verb: MemberVerb, rotation: Rotation, members: list[Routine], form: Any
 ) -> list[Routine]:
     assert verb.act is not None  # nosec B101 # for the type checker
-    done, refusals, until = list[str](), list[str](), time.monotonic() + SECONDS
+    done, refusals, until = list[Said](), list[tuple[str, RoutineError]](), time.monotonic() + SECONDS
     left = list(members)
     while left and (len(left) == len(members) or time.monotonic() < until):  # always one, or nothing would move on
         member = left.pop(0)
         try:
             done.append(verb.act(member, form.wants, actor_of(request)))
         except RoutineError as refused:
-            refusals.append(f"{member.name}: {refused.expected}")
+            refusals.append((member.name, refused))
     _tell(admin, request, verb, done, refusals)
-    _note(request, rotation, verb, [said for said in done if not isinstance(said, Undone)], form)
+    _note(request, rotation, verb, [one for one in done if not isinstance(one, Undone)], form)
     if left:
-        those = "1 member is" if len(left) == 1 else f"{len(left):,} members are"
-        admin.message_user(request, f"{those} left: confirm to go on.", messages.WARNING)
+        admin.message_user(request, _left(len(left)), messages.WARNING)
     return left
 
 
-def _note(request: HttpRequest, rotation: Rotation, verb: MemberVerb, done: list[str], form: Any) -> None:
+def _left(count: int) -> str:
+    return ngettext(
+        "{count} member is left: confirm to go on.", "{count} members are left: confirm to go on.", count
+    ).format(count=grouped(count))
+
+
+def _note(request: HttpRequest, rotation: Rotation, verb: MemberVerb, done: list[Said], form: Any) -> None:
     if done:
-        said = done[0] if len(done) == 1 else f"{verb.done} {len(done):,} members"
-        note(request, rotation, said, form.wants.get("reason", ""))
+        told = done[0] if len(done) == 1 else DONE[verb.slug](len(done))
+        note(request, rotation, told, form.wants.get("reason", ""))
 
 
-def _tell(admin: RotationAdmin, request: HttpRequest, verb: MemberVerb, done: list[str], refusals: list[str]) -> None:
-    for level, said in in_words(verb.done, "members", done):
-        admin.message_user(request, said, level)
+def _tell(
+    admin: RotationAdmin,
+    request: HttpRequest,
+    verb: MemberVerb,
+    done: list[Said],
+    refusals: list[tuple[str, RoutineError]],
+) -> None:
+    for level, told in in_words(DONE[verb.slug], done):
+        admin.message_user(request, told, level)
     if refusals:
-        more = f"; and {len(refusals) - NAMED:,} more" if len(refusals) > NAMED else ""
-        named = "; ".join(refusals[:NAMED])
-        admin.message_user(request, f"{verb.label.rstrip(' …')} was refused for {named}{more}.", messages.WARNING)
+        admin.message_user(request, refused_in_words(verb.called, refusals), messages.WARNING)
 
 
 def _asked(
@@ -157,11 +178,11 @@ def _asked(
     form: VerbForm,
     members: list[Routine] | None = None,
 ) -> TemplateResponse:
-    label = verb.label.rstrip(" …")
-    what = rotation.name if members is None else f"{len(members):,} of {rotation.name}"
+    label = verb.called if isinstance(verb, MemberVerb) else verb.label
+    what = rotation.name if members is None else _of_rotation(len(members), rotation)
     context = {
         **admin.admin_site.each_context(request),
-        "title": f"{label}: {what}",
+        "title": _("{verb}: {what}").format(verb=label, what=what),
         "opts": admin.model._meta,
         "section": "rotations",
         "verb": verb,
@@ -174,6 +195,11 @@ def _asked(
         "back": rotation_url(rotation) + place_in_table(request),
     }
     return TemplateResponse(request, "routines/rotation_verb.html", context, status=422 if form.errors else 200)
+
+
+def _of_rotation(count: int, rotation: Rotation) -> str:
+    words = ngettext("{count} of {rotation}", "{count} of {rotation}", count)
+    return words.format(count=grouped(count), rotation=rotation.name)
 
 
 def rotation_url(rotation: Rotation) -> str:

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from django import forms
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
 
 from routines_app.admin import rotation_acts, verb_acts
 from routines_app.admin.permissions import may
 from routines_app.admin.verb_acts import Wants
 from routines_app.admin.verb_buttons import LIVING
 from routines_app.admin.verb_forms import PauseForm, VerbForm
+from routines_app.core.said import Said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Rotation, Routine
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
 
 
 class ArchiveForm(VerbForm):
     members = forms.BooleanField(
-        label="Archive its members too",
+        label=gettext_lazy("Archive its members too"),
         required=False,
-        help_text="Otherwise they stay, and run by hand.",
+        help_text=gettext_lazy("Otherwise they stay, and run by hand."),
     )
 
     field_order = ["members", "reason"]
@@ -32,10 +38,10 @@ class RotationVerb:
     """One button of a rotation. `act(rotation, wants, actor)` does it and says what was done."""
 
     slug: str
-    label: str
+    label: _StrPromise
     permission: str
-    explains: str
-    act: Callable[[Rotation, Wants, str], str]
+    explains: _StrPromise
+    act: Callable[[Rotation, Wants, str], Said]
     form: type[VerbForm] = VerbForm
     statuses: frozenset[RoutineStatus] = LIVING
     needs_seed: bool = False
@@ -51,41 +57,47 @@ ROTATION_VERBS = {
     for verb in (
         RotationVerb(
             slug="tick",
-            label="Tick now",
+            label=gettext_lazy("Tick now"),
             permission="run_routine",
-            explains="One tick more: it looks, idle or not, and picks what budget and flight leave room for.",
+            explains=gettext_lazy(
+                "One tick more: it looks, idle or not, and picks what budget and flight leave room for."
+            ),
             act=rotation_acts.tick,
         ),
         RotationVerb(
             slug="seed",
-            label="Seed now",
+            label=gettext_lazy("Seed now"),
             permission="run_routine",
-            explains="A worker asks its callable what should be members, and those that lack a routine get one.",
+            explains=gettext_lazy(
+                "A worker asks its callable what should be members, and those that lack a routine get one."
+            ),
             act=rotation_acts.seed,
             needs_seed=True,
         ),
         RotationVerb(
             slug="pause",
-            label="Pause",
+            label=gettext_lazy("Pause"),
             permission="pause_routine",
-            explains="It does not tick until it is resumed. What is under way finishes, and its members run by hand.",
+            explains=gettext_lazy(
+                "It does not tick until it is resumed. What is under way finishes, and its members run by hand."
+            ),
             act=rotation_acts.pause,
             form=PauseForm,
             statuses=frozenset({RoutineStatus.ACTIVE}),
         ),
         RotationVerb(
             slug="resume",
-            label="Resume",
+            label=gettext_lazy("Resume"),
             permission="pause_routine",
-            explains="It ticks again from now on.",
+            explains=gettext_lazy("It ticks again from now on."),
             act=rotation_acts.resume,
             statuses=frozenset({RoutineStatus.PAUSED}),
         ),
         RotationVerb(
             slug="archive",
-            label="Archive",
+            label=gettext_lazy("Archive"),
             permission="change_rotation",
-            explains="It never ticks again. What is under way finishes; history stays.",
+            explains=gettext_lazy("It never ticks again. What is under way finishes; history stays."),
             act=rotation_acts.archive,
             form=ArchiveForm,
             statuses=frozenset(RoutineStatus),  # with very many members it is asked for again and again
@@ -100,19 +112,22 @@ class MemberVerb:
     """One button for the members that are chosen: `at_once` does it for all of them, or `act` for one after another."""
 
     slug: str
-    label: str
-    done: str
-    """The past tense, for messages about many members."""
+    called: _StrPromise
     permission: str
-    explains: str
-    at_once: Callable[[Rotation, Sequence[Routine], Wants, str], str] | None = None
-    act: Callable[[Routine, Wants, str], str] | None = None
+    explains: _StrPromise
+    at_once: Callable[[Rotation, Sequence[Routine], Wants, str], Said] | None = None
+    act: Callable[[Routine, Wants, str], Said] | None = None
     form: type[VerbForm] = VerbForm
     asks: bool = False
     """It shows a page before it does anything."""
     danger: bool = False
     besides: str = ""
     """Another permission that it needs: it changes the members themselves, and not only where they stand."""
+
+    @property
+    def label(self) -> str:
+        """What its button says."""
+        return f"{self.called} …" if self.asks else str(self.called)
 
     def allowed(self, request: HttpRequest) -> bool:
         return may(request, self.permission) and (not self.besides or may(request, self.besides))
@@ -123,53 +138,49 @@ MEMBER_VERBS = {
     for verb in (
         MemberVerb(
             slug="touch",
-            label="Touch",
-            done="Touched",
+            called=gettext_lazy("Touch"),
             permission="run_routine",
-            explains="They are owed now, however fresh they are or often they failed.",
+            explains=gettext_lazy("They are owed now, however fresh they are or often they failed."),
             at_once=rotation_acts.touch,
         ),
         MemberVerb(
             slug="run",
-            label="Run now",
-            done="Asked for runs of",
+            called=gettext_lazy("Run now"),
             permission="run_routine",
-            explains="Each runs its next phase as soon as a worker is free, whatever the budget.",
+            explains=gettext_lazy("Each runs its next phase as soon as a worker is free, whatever the budget."),
             act=verb_acts.run,
         ),
         MemberVerb(
             slug="pause",
-            label="Pause …",
-            done="Paused",
+            called=gettext_lazy("Pause"),
             permission="pause_routine",
-            explains="No tick picks them until they are resumed; they run by hand all the same.",
+            explains=gettext_lazy("No tick picks them until they are resumed; they run by hand all the same."),
             act=verb_acts.pause,
             form=PauseForm,
             asks=True,
         ),
         MemberVerb(
             slug="resume",
-            label="Resume",
-            done="Resumed",
+            called=gettext_lazy("Resume"),
             permission="pause_routine",
-            explains="Ticks pick them again.",
+            explains=gettext_lazy("Ticks pick them again."),
             act=rotation_acts.resume_member,
         ),
         MemberVerb(
             slug="reset",
-            label="Reset",
-            done="Reset",
+            called=gettext_lazy("Reset"),
             permission="reset_routine",
-            explains="Their counts of failures become zero, and those that are parked become active again.",
+            explains=gettext_lazy(
+                "Their counts of failures become zero, and those that are parked become active again."
+            ),
             act=verb_acts.reset,
         ),
         MemberVerb(
             slug="remove",
-            label="Remove …",
-            done="Removed",
+            called=gettext_lazy("Remove"),
             permission="change_rotation",
             besides="change_routine",
-            explains="They leave the rotation and stay what they are: routines that run by hand.",
+            explains=gettext_lazy("They leave the rotation and stay what they are: routines that run by hand."),
             at_once=rotation_acts.remove,
             asks=True,
             danger=True,

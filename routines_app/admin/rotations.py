@@ -10,6 +10,8 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from routines_app.admin import rotation_page, rotation_verb_pages
 from routines_app.admin.bounds import bounded_urls
@@ -29,7 +31,7 @@ class RotationAdmin(RotationColumns, OwnFiltersOnly, RotationFormPage):
     list_display_links = None
     list_filter = [StatusFilter]
     search_fields = ["routine__name"]
-    search_help_text = "Search by name"
+    search_help_text = gettext_lazy("Search by name")
     list_per_page = 25
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
@@ -78,7 +80,7 @@ class RotationAdmin(RotationColumns, OwnFiltersOnly, RotationFormPage):
         self.require_view(request)
         found = self.get_queryset(request).filter(pk=object_id).first()
         if found is None:
-            raise Http404(f"There is no rotation {object_id}.")
+            raise Http404(_("There is no rotation {id}.").format(id=object_id))
         return found
 
     def require_view(self, request: HttpRequest) -> None:

@@ -14,12 +14,14 @@ from django.contrib.admin.views.main import ORDER_VAR, SEARCH_VAR
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from routines_app import service
 from routines_app.admin.log_entries import actor_of
 from routines_app.admin.own_filters import OwnFiltersOnly
 from routines_app.admin.permissions import may
+from routines_app.admin.translating import translated
 from routines_app.core.errors import RoutineError
 from routines_app.models import EVERYBODY
 
@@ -53,9 +55,9 @@ class SavedFilters(OwnFiltersOnly):
                 self._listed, request.POST.get("name", ""), query, owner=owner, actor=actor_of(request)
             )
         except RoutineError as refused:
-            self.message_user(request, f"Not saved: {refused}", messages.ERROR)
+            self.message_user(request, _("Not saved: {why}").format(why=translated(refused)), messages.ERROR)
         else:
-            self.message_user(request, f"Saved the filter {made.name}.", messages.SUCCESS)
+            self.message_user(request, _("Saved the filter {name}.").format(name=made.name), messages.SUCCESS)
         return HttpResponseRedirect(f"{self._address}?{query}")
 
     def remove_filter_view(self, request: HttpRequest) -> HttpResponse:
@@ -64,9 +66,9 @@ class SavedFilters(OwnFiltersOnly):
         owners = [_owner(request), *([EVERYBODY] if may(request, SHARE) else [])]
         gone = service.remove_filter(self._listed, int(chosen), owners=owners) if service.is_id(chosen) else None
         if gone is None:
-            self.message_user(request, "That filter is not there any more, or not yours.", messages.WARNING)
+            self.message_user(request, _("That filter is not there any more, or not yours."), messages.WARNING)
         else:
-            self.message_user(request, f"Removed the filter {gone.name}.", messages.SUCCESS)
+            self.message_user(request, _("Removed the filter {name}.").format(name=gone.name), messages.SUCCESS)
         return HttpResponseRedirect(self._address)
 
     def _shown(self, request: HttpRequest) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What the verbs of a routine do.
 
-Each one calls `routines_app.service` with the person's name and reason and returns a sentence about what was done.
+Each one calls `routines_app.service` with the person's name and reason and returns a sentence about what was done. It
+is made by `said`: the history keeps it in English, and the page says it in the language of whoever looks.
 """
 
 from __future__ import annotations
@@ -13,35 +14,44 @@ from typing import Any, Self
 from django.utils import timezone
 
 from routines_app import service
-from routines_app.admin.phrases import clock_time, factor_in_words, interval_in_words
+from routines_app.admin.hint_words import how_long, how_often
+from routines_app.admin.phrases import clock_time
 from routines_app.admin.verb_arguments import asked_run
 from routines_app.core.errors import RoutineError
-from routines_app.core.words import Reason, RoutineStatus
+from routines_app.core.said import Said, said, said_of
+from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus
 from routines_app.models import Routine, RoutineRun
 
 SECONDS = 1.0  # that one request spends on what may be very much; the person is asked to go on
 Wants = Mapping[str, Any]
 
 
-class Said(str):
+class Told(Said):
     """What was done, and the run that it led to: its page is where to go."""
 
     run: RoutineRun | None = None
+
+    @classmethod
+    def of(cls, sentence: Said) -> Self:
+        return cls(sentence.template, sentence.plural, sentence.number, sentence.values)
 
     def about(self, run: RoutineRun) -> Self:
         self.run = run
         return self
 
 
-class Undone(Said):
+class Undone(Told):
     """Nothing was done, and why: it is told, and not counted."""
 
 
-class Backfilled(str):
+class Unfinished(Told):
+    """What was done in the time that there was; the page asks whether to go on."""
+
+
+class Backfilled(Told):
     """So many runs were asked for; `batch` is what they are followed by."""
 
-    __slots__ = ("batch",)
-    batch: str
+    batch: str = ""
 
 
 class OutOfTime(Exception):
@@ -51,10 +61,8 @@ class OutOfTime(Exception):
         self.done = done
 
 
-TICKED = {
-    Reason.IDLE: "nothing is owed",
-    Reason.FULL: "as many members are in flight as there may be",
-}
+TICKED = frozenset({Reason.IDLE, Reason.FULL})
+"""Why a rotation's tick has picked nobody."""
 
 
 def who_and_why(wants: Wants, actor: str) -> dict[str, Any]:
@@ -66,53 +74,67 @@ def local_time(at: datetime) -> str:
     return clock_time(at, timezone.get_current_timezone())
 
 
-def ticked_in_words(run: RoutineRun) -> str:
-    """What a tick came to."""
-    if run.reason in TICKED:
-        return TICKED[Reason(run.reason)]
+def ticked(name: str, run: RoutineRun) -> Said:
+    """What a tick of the rotation came to."""
+    if run.reason == Reason.IDLE:
+        return said("Ticked {rotation}: nothing is owed", rotation=name)
+    if run.reason == Reason.FULL:
+        return said("Ticked {rotation}: as many members are in flight as there may be", rotation=name)
+    if run.reason != Reason.PICKED:
+        return said("Ticked {rotation}: {status}", rotation=name, status=run.status.lower())
     picked = run.result.get("picked") if isinstance(run.result, dict) else None
     count = len(picked) if isinstance(picked, list) else 0
-    return f"{count} member{'' if count == 1 else 's'} picked" if run.reason == Reason.PICKED else run.status.lower()
+    return said_of(
+        count, "Ticked {rotation}: {count} member picked", "Ticked {rotation}: {count} members picked", rotation=name
+    )
 
 
-def run(routine: Routine, wants: Wants, actor: str) -> str:
+def run(routine: Routine, wants: Wants, actor: str) -> Said:
     run = asked_run(routine, wants, actor)
     if run.status == "SKIPPED" and run.reason not in TICKED:
-        return Undone(f"Skipped the run of {routine.name}: it is already active ({run.reason})").about(run)
-    return Said(_asked_in_words(routine, run)).about(run)
+        skipped = said(
+            "Skipped the run of {routine}: it is already active ({reason})", routine=routine.name, reason=run.reason
+        )
+        return Undone.of(skipped).about(run)
+    return Told.of(_asked_in_words(routine, run)).about(run)
 
 
-def _asked_in_words(routine: Routine, run: RoutineRun) -> str:
+def _asked_in_words(routine: Routine, run: RoutineRun) -> Said:
     if run.reason in TICKED or run.reason == Reason.PICKED:  # it is a rotation's own
-        return f"Ticked {routine.name}: {ticked_in_words(run)}"
+        return ticked(routine.name, run)
     if run.status == "PENDING" and run.reason == Reason.OVERLAP:
-        return f"Asked for a run of {routine.name}, which waits for its turn: it is already active"
-    return f"Asked for a run of {routine.name}"
+        return said(
+            "Asked for a run of {routine}, which waits for its turn: it is already active", routine=routine.name
+        )
+    return said("Asked for a run of {routine}", routine=routine.name)
 
 
-def pause(routine: Routine, wants: Wants, actor: str) -> str:
+def pause(routine: Routine, wants: Wants, actor: str) -> Said:
     until = wants.get("until")
     service.pause_routine(routine, until=until, **who_and_why(wants, actor))
-    return _paused(routine, until)
+    return paused(routine.name, until)
 
 
-def pause_many(routines: Sequence[Routine], wants: Wants, actor: str) -> list[str | RoutineError]:
+def pause_many(routines: Sequence[Routine], wants: Wants, actor: str) -> list[Said | RoutineError]:
     until, ids = wants.get("until"), [routine.pk for routine in routines]
     done = service.pause_routines(ids, until=until, **who_and_why(wants, actor))
-    return [done.refused.get(routine.pk) or _paused(routine, until) for routine in routines]
+    return [done.refused.get(routine.pk) or paused(routine.name, until) for routine in routines]
 
 
-def _paused(routine: Routine, until: datetime | None) -> str:
-    return f"Paused {routine.name} " + (f"until {local_time(until)}" if until else "until it is resumed")
+def paused(name: str, until: datetime | None) -> Said:
+    """Of a routine, or of a rotation."""
+    if until is None:
+        return said("Paused {name} until it is resumed", name=name)
+    return said("Paused {name} until {until}", name=name, until=local_time(until))
 
 
-def resume(routine: Routine, wants: Wants, actor: str) -> str:
+def resume(routine: Routine, wants: Wants, actor: str) -> Said:
     release, was = wants.get("release", "SKIP"), routine.status
     service.resume_routine(routine, release=release, **who_and_why(wants, actor))
     return _resumed(routine, release, was_paused=was != RoutineStatus.ACTIVE)
 
 
-def resume_many(routines: Sequence[Routine], wants: Wants, actor: str) -> list[str | RoutineError]:
+def resume_many(routines: Sequence[Routine], wants: Wants, actor: str) -> list[Said | RoutineError]:
     release, ids = wants.get("release", "SKIP"), [routine.pk for routine in routines]
     done = service.resume_routines(ids, release=release, **who_and_why(wants, actor))
     return [
@@ -121,38 +143,56 @@ def resume_many(routines: Sequence[Routine], wants: Wants, actor: str) -> list[s
     ]
 
 
-def _resumed(routine: Routine, release: str, *, was_paused: bool) -> str:
+def _resumed(routine: Routine, release: str, *, was_paused: bool) -> Said:
     if not was_paused:
-        return Undone(f"Left {routine.name} as it is: it was not paused")
-    what = {"SKIP": "skipping", "LAST": "running the last of", "ALL": "running all"}[release]
-    return f"Resumed {routine.name}, {what} the slots of the pause"
+        return left_as_it_is(routine)
+    match CatchUpPolicy(release):
+        case CatchUpPolicy.SKIP:
+            return said("Resumed {routine}, skipping the slots of the pause", routine=routine.name)
+        case CatchUpPolicy.LAST:
+            return said("Resumed {routine}, running the last of the slots of the pause", routine=routine.name)
+        case CatchUpPolicy.ALL:
+            return said("Resumed {routine}, running all the slots of the pause", routine=routine.name)
 
 
-def archive(routine: Routine, wants: Wants, actor: str) -> str:
+def left_as_it_is(routine: Routine) -> Undone:
+    return Undone.of(said("Left {routine} as it is: it was not paused", routine=routine.name))
+
+
+def archive(routine: Routine, wants: Wants, actor: str) -> Said:
     service.archive_routine(routine, **who_and_why(wants, actor))
-    return f"Archived {routine.name}: what waited is cancelled, what runs will finish"
+    return said("Archived {routine}: what waited is cancelled, what runs will finish", routine=routine.name)
 
 
-def reset(routine: Routine, wants: Wants, actor: str) -> str:
+def reset(routine: Routine, wants: Wants, actor: str) -> Said:
     service.reset_routine(routine, **who_and_why(wants, actor))
-    return f"Reset {routine.name}: it is active again with a clean record"
+    return said("Reset {routine}: it is active again with a clean record", routine=routine.name)
 
 
-def hint_interval(routine: Routine, wants: Wants, actor: str) -> str:
+def hint_interval(routine: Routine, wants: Wants, actor: str) -> Said:
     service.propose_interval(routine, _length(wants["interval"]), **_ttl(wants), **who_and_why(wants, actor))
-    return f"Hinted {routine.name}: it fires every {interval_in_words(wants['interval'])} for {_for_how_long(wants)}"
+    return said(
+        "Hinted {routine}: it fires {how_often} for {how_long}",
+        routine=routine.name,
+        how_often=how_often(wants["interval"]),
+        how_long=_for_how_long(wants),
+    )
 
 
-def hint_time(routine: Routine, wants: Wants, actor: str) -> str:
+def hint_time(routine: Routine, wants: Wants, actor: str) -> Said:
     service.propose_next_time(routine, wants["at"], **_ttl(wants), **who_and_why(wants, actor))
-    return f"Asked {routine.name} to fire at {local_time(wants['at'])}"
+    return said("Asked {routine} to fire at {time}", routine=routine.name, time=local_time(wants["at"]))
 
 
-def hint_factor(routine: Routine, wants: Wants, actor: str) -> str:
+def hint_factor(routine: Routine, wants: Wants, actor: str) -> Said:
     factor = _number(wants["factor"])
     service.propose_factor(factor, routine=routine, **_ttl(wants), **who_and_why(wants, actor))
-    said = factor_in_words(factor) if isinstance(factor, float) else wants["factor"]
-    return f"Hinted {routine.name}: it goes {said} for {_for_how_long(wants)}"
+    about: dict[str, Any] = {"routine": routine.name, "how_long": _for_how_long(wants)}
+    if factor == 1:
+        return said("Hinted {routine}: it goes as usual for {how_long}", **about)
+    if factor > 1:
+        return said("Hinted {routine}: it goes {times:.4g} times slower for {how_long}", times=factor, **about)
+    return said("Hinted {routine}: it goes {times:.4g} times faster for {how_long}", times=1 / factor, **about)
 
 
 def _length(ms: int) -> timedelta:
@@ -166,7 +206,7 @@ def _ttl(wants: Wants) -> dict[str, Any]:
 
 
 def _for_how_long(wants: Wants) -> str:
-    return interval_in_words(wants["ttl"]) if "ttl" in wants else "an hour"
+    return how_long(wants["ttl"]) if "ttl" in wants else said("an hour")
 
 
 def _number(text: str) -> Any:
@@ -177,40 +217,46 @@ def _number(text: str) -> Any:
         return text
 
 
-def clear_hints(routine: Routine, wants: Wants, actor: str) -> str:
+def clear_hints(routine: Routine, wants: Wants, actor: str) -> Said:
     service.clear_hints(routine, **who_and_why(wants, actor))
-    return f"Cleared the hints of {routine.name}"
+    return said("Cleared the hints of {routine}", routine=routine.name)
 
 
-def backfill(routine: Routine, wants: Wants, actor: str) -> str:
+def backfill(routine: Routine, wants: Wants, actor: str) -> Said:
     runs = service.backfill(routine, wants["start"], wants["end"], actor=actor)
     if not runs:
-        return Undone(f"Made no runs of {routine.name}: no slot is in that stretch")
-    done = Backfilled(f"Asked for {len(runs):,} runs of {routine.name}, one for each slot of the stretch")
+        return Undone.of(said("Made no runs of {routine}: no slot is in that stretch", routine=routine.name))
+    asked = said_of(
+        len(runs),
+        "Asked for {count:,} run of {routine}, one for each slot of the stretch",
+        "Asked for {count:,} runs of {routine}, one for each slot of the stretch",
+        routine=routine.name,
+    )
+    done = Backfilled.of(asked)
     done.batch = service.batch_of(runs[0].idempotency_key)
     return done
 
 
-def give_back(routine: Routine, wants: Wants, actor: str) -> str:
+def give_back(routine: Routine, wants: Wants, actor: str) -> Said:
     before = service.differences(routine)
     service.give_back(routine, [wants["field"]] if "field" in wants else None, **who_and_why(wants, actor))
     back = sorted(before.keys() - service.differences(routine).keys())
     if not back:
-        return Undone(f"Left {routine.name} as it is: that does not differ from code")
-    return f"Gave {', '.join(back)} of {routine.name} back to code"
+        return Undone.of(said("Left {routine} as it is: that does not differ from code", routine=routine.name))
+    return said("Gave {fields} of {routine} back to code", fields=", ".join(back), routine=routine.name)
 
 
-def replan(routine: Routine, wants: Wants, actor: str) -> str:
+def replan(routine: Routine, wants: Wants, actor: str) -> Said:
     service.replan_routine(routine, **who_and_why(wants, actor))
-    return f"Planned {routine.name} from now on"
+    return said("Planned {routine} from now on", routine=routine.name)
 
 
-def release_lease(routine: Routine, wants: Wants, actor: str) -> str:
+def release_lease(routine: Routine, wants: Wants, actor: str) -> Said:
     service.release_lease(routine, **who_and_why(wants, actor))
-    return f"Released the lease of {routine.name}"
+    return said("Released the lease of {routine}", routine=routine.name)
 
 
-def delete(routine: Routine, wants: Wants, actor: str) -> str:
+def delete(routine: Routine, wants: Wants, actor: str) -> Said:
     """Deletion goes on where it was interrupted: a long history takes several requests, none of them long."""
     name, until = routine.name, time.monotonic() + SECONDS
 
@@ -221,5 +267,10 @@ def delete(routine: Routine, wants: Wants, actor: str) -> str:
     try:
         service.delete_routine(routine, progress=in_time, **who_and_why(wants, actor))
     except OutOfTime as out:
-        return f"Deleted {out.done:,} runs of {name}, and it has more: delete it again to go on"
-    return f"Deleted {name} with its runs"
+        return said_of(
+            out.done,
+            "Deleted {count:,} run of {routine}, and it has more: delete it again to go on",
+            "Deleted {count:,} runs of {routine}, and it has more: delete it again to go on",
+            routine=name,
+        )
+    return said("Deleted {routine} with its runs", routine=name)

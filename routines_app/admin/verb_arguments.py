@@ -7,7 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from routines_app import service
-from routines_app.admin.restoring import PARTS, STALE, changed_arguments
+from routines_app.admin.restoring import DESTINATION, PARTS, STALE, changed_arguments
+from routines_app.core.said import Said
 from routines_app.models import Routine, RoutineRun
 
 
@@ -38,8 +39,8 @@ def asked_run(routine: Routine, wants: Mapping[str, Any], actor: str) -> Routine
     return service.run_now(routine, **asked, like=again) if like is None else service.retry_run(like, **asked)
 
 
-def _other_changes(routine: Routine, like: RoutineRun | None, read_version: int | None) -> list[str]:
+def _other_changes(routine: Routine, like: RoutineRun | None, read_version: int | None) -> list[Said]:
     """What else may take the arguments elsewhere than the page that showed them said."""
     then = routine if like is None else like
-    changed = [f"the {name}" for name in ("task", "queue") if getattr(then, name) != getattr(routine, name)]
+    changed = [said for name, said in DESTINATION.items() if getattr(then, name) != getattr(routine, name)]
     return changed if read_version == routine.version else [*changed, STALE]

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext_lazy
 
 from routines_app.admin import verb_acts
 from routines_app.admin.verb_acts import Wants
@@ -22,8 +25,12 @@ from routines_app.admin.verb_forms import (
     VerbForm,
 )
 from routines_app.core.errors import RoutineError
+from routines_app.core.said import Said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Routine
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
 
 LIVING = frozenset({RoutineStatus.ACTIVE, RoutineStatus.PAUSED, RoutineStatus.PARKED})
 
@@ -33,13 +40,11 @@ class Verb:
     """One button. `act(routine, wants, actor)` does it and says what was done."""
 
     slug: str
-    label: str
-    done: str
-    """The past tense, for messages about many routines."""
+    label: _StrPromise
     permission: str
-    explains: str
-    act: Callable[[Routine, Wants, str], str]
-    act_on_many: Callable[[Sequence[Routine], Wants, str], list[str | RoutineError]] | None = None
+    explains: _StrPromise
+    act: Callable[[Routine, Wants, str], Said]
+    act_on_many: Callable[[Sequence[Routine], Wants, str], list[Said | RoutineError]] | None = None
     """The same for many at once, by a fixed number of statements: what was done of each, or why not."""
     form: type[VerbForm] = VerbForm
     statuses: frozenset[RoutineStatus] = LIVING
@@ -76,20 +81,18 @@ VERBS = {
     for verb in (
         Verb(
             slug="run",
-            label="Run now",
-            done="Asked for runs of",
+            label=gettext_lazy("Run now"),
             permission="run_routine",
-            explains="Runs once, as soon as a worker is free. The schedule does not move.",
+            explains=gettext_lazy("Runs once, as soon as a worker is free. The schedule does not move."),
             act=verb_acts.run,
             form=RunForm,
             for_shadowed=False,
         ),
         Verb(
             slug="pause",
-            label="Pause",
-            done="Paused",
+            label=gettext_lazy("Pause"),
             permission="pause_routine",
-            explains="Running runs finish, waiting ones are held, and no slot fires until it is resumed.",
+            explains=gettext_lazy("Running runs finish, waiting ones are held, and no slot fires until it is resumed."),
             act=verb_acts.pause,
             act_on_many=verb_acts.pause_many,
             form=PauseForm,
@@ -97,10 +100,9 @@ VERBS = {
         ),
         Verb(
             slug="resume",
-            label="Resume",
-            done="Resumed",
+            label=gettext_lazy("Resume"),
             permission="pause_routine",
-            explains="Held runs go on, and the schedule continues from now.",
+            explains=gettext_lazy("Held runs go on, and the schedule continues from now."),
             act=verb_acts.resume,
             act_on_many=verb_acts.resume_many,
             form=ResumeForm,
@@ -108,19 +110,17 @@ VERBS = {
         ),
         Verb(
             slug="reset",
-            label="Reset",
-            done="Reset",
+            label=gettext_lazy("Reset"),
             permission="reset_routine",
-            explains="Its count of failures becomes zero, and a parked routine becomes active again.",
+            explains=gettext_lazy("Its count of failures becomes zero, and a parked routine becomes active again."),
             act=verb_acts.reset,
             statuses=frozenset({RoutineStatus.PARKED, RoutineStatus.ACTIVE}),
         ),
         Verb(
             slug="hint-interval",
-            label="Hint an interval",
-            done="Hinted",
+            label=gettext_lazy("Hint an interval"),
             permission="hint_routine",
-            explains="For a while it fires at another pace; the schedule itself stays as it is.",
+            explains=gettext_lazy("For a while it fires at another pace; the schedule itself stays as it is."),
             act=verb_acts.hint_interval,
             form=HintIntervalForm,
             statuses=frozenset({RoutineStatus.ACTIVE, RoutineStatus.PAUSED}),
@@ -128,10 +128,9 @@ VERBS = {
         ),
         Verb(
             slug="hint-time",
-            label="Hint a time",
-            done="Hinted",
+            label=gettext_lazy("Hint a time"),
             permission="hint_routine",
-            explains="It fires once at this time, if that is before its next slot.",
+            explains=gettext_lazy("It fires once at this time, if that is before its next slot."),
             act=verb_acts.hint_time,
             form=HintTimeForm,
             statuses=frozenset({RoutineStatus.ACTIVE, RoutineStatus.PAUSED}),
@@ -139,10 +138,11 @@ VERBS = {
         ),
         Verb(
             slug="hint-factor",
-            label="Hint a factor",
-            done="Hinted",
+            label=gettext_lazy("Hint a factor"),
             permission="hint_routine",
-            explains="For a while it fires so many times slower, or faster; the schedule itself stays as it is.",
+            explains=gettext_lazy(
+                "For a while it fires so many times slower, or faster; the schedule itself stays as it is."
+            ),
             act=verb_acts.hint_factor,
             form=HintFactorForm,
             statuses=frozenset({RoutineStatus.ACTIVE, RoutineStatus.PAUSED}),
@@ -150,18 +150,16 @@ VERBS = {
         ),
         Verb(
             slug="clear-hints",
-            label="Clear hints",
-            done="Cleared the hints of",
+            label=gettext_lazy("Clear hints"),
             permission="hint_routine",
-            explains="The schedule is planned again as if nobody had given a hint.",
+            explains=gettext_lazy("The schedule is planned again as if nobody had given a hint."),
             act=verb_acts.clear_hints,
         ),
         Verb(
             slug="backfill",
-            label="Backfill",
-            done="Backfilled",
+            label=gettext_lazy("Backfill"),
             permission="run_routine",
-            explains="Makes a run for each slot of a past stretch, whether or not it ran before.",
+            explains=gettext_lazy("Makes a run for each slot of a past stretch, whether or not it ran before."),
             act=verb_acts.backfill,
             form=BackfillForm,
             for_shadowed=False,
@@ -169,49 +167,50 @@ VERBS = {
         ),
         Verb(
             slug="give-back",
-            label="Give back to code",
-            done="Gave back to code",
+            label=gettext_lazy("Give back to code"),
             permission="change_routine",
-            explains="What was changed here becomes what code says, and follows the code from then on.",
+            explains=gettext_lazy("What was changed here becomes what code says, and follows the code from then on."),
             act=verb_acts.give_back,
             form=GiveBackForm,
             only_declared=True,
         ),
         Verb(
             slug="replan",
-            label="Replan",
-            done="Replanned",
+            label=gettext_lazy("Replan"),
             permission="change_routine",
-            explains="Plans the next fire again, from the schedule as it is stored: after a change by plain SQL.",
+            explains=gettext_lazy(
+                "Plans the next fire again, from the schedule as it is stored: after a change by plain SQL."
+            ),
             act=verb_acts.replan,
             statuses=frozenset({RoutineStatus.ACTIVE, RoutineStatus.PAUSED}),
         ),
         Verb(
             slug="release-lease",
-            label="Release lease",
-            done="Released the leases of",
+            label=gettext_lazy("Release lease"),
             permission="reset_routine",
-            explains="Takes the lock away from its holder. Only when you know that the holder is gone: the fence "
-            "keeps a late holder from recording anything, not from doing things.",
+            explains=gettext_lazy(
+                "Takes the lock away from its holder. Only when you know that the holder is gone: the fence "
+                "keeps a late holder from recording anything, not from doing things."
+            ),
             act=verb_acts.release_lease,
             danger=True,
         ),
         Verb(
             slug="archive",
-            label="Archive",
-            done="Archived",
+            label=gettext_lazy("Archive"),
             permission="change_routine",
-            explains="Waiting runs are cancelled, running ones finish, and it never fires again. History stays.",
+            explains=gettext_lazy(
+                "Waiting runs are cancelled, running ones finish, and it never fires again. History stays."
+            ),
             act=verb_acts.archive,
             danger=True,
             for_rotations=False,
         ),
         Verb(
             slug="delete",
-            label="Delete",
-            done="Deleted",
+            label=gettext_lazy("Delete"),
             permission="delete_routine",
-            explains="The routine and all its runs are removed for good.",
+            explains=gettext_lazy("The routine and all its runs are removed for good."),
             act=verb_acts.delete,
             statuses=frozenset({RoutineStatus.ARCHIVED}),
             danger=True,

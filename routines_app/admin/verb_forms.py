@@ -11,20 +11,25 @@ from django.utils.dateparse import parse_datetime
 from django.utils.functional import lazy
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from routines_app.admin.form_fields import SECRETS_BY_NAME, DurationField, JSONListField, JSONObjectField
 from routines_app.admin.page_zone import FIELD
 from routines_app.core.words import CatchUpPolicy
 
 RELEASES = [
-    (CatchUpPolicy.SKIP.value, "Skip them"),
-    (CatchUpPolicy.LAST.value, "Run the last one"),
-    (CatchUpPolicy.ALL.value, "Run all of them"),
+    (CatchUpPolicy.SKIP.value, gettext_lazy("Skip them")),
+    (CatchUpPolicy.LAST.value, gettext_lazy("Run the last one")),
+    (CatchUpPolicy.ALL.value, gettext_lazy("Run all of them")),
 ]
+ITSELF_AGAIN = gettext_lazy("Then the schedule is itself again. Empty: one hour.")
 
 
 def _with_zone(words: object) -> str:
-    return f"{words} Times are in {timezone.get_current_timezone_name()}.".strip()
+    zone = _("Times are in {zone}.").format(zone=timezone.get_current_timezone_name())
+    return f"{words} {zone}".strip()
 
 
 with_zone = lazy(_with_zone, str)  # fields are made once, when no request has chosen its timezone yet
@@ -72,10 +77,10 @@ class VerbForm(forms.Form):
     """Every verb may be given a reason; it is kept with who did it."""
 
     reason = forms.CharField(
-        label="Why",
+        label=gettext_lazy("Why"),
         required=False,
         max_length=500,
-        help_text="Kept in the history, with your name.",
+        help_text=gettext_lazy("Kept in the history, with your name."),
         widget=forms.TextInput(attrs={"class": "vTextField", "autocomplete": "off"}),
     )
 
@@ -89,14 +94,18 @@ class VerbForm(forms.Form):
 
 
 class PauseForm(VerbForm):
-    until = LocalMomentField(required=False, help_text="Empty: until somebody resumes it.")
+    until = LocalMomentField(
+        label=pgettext_lazy("before a time", "Until"),
+        required=False,
+        help_text=gettext_lazy("Empty: until somebody resumes it."),
+    )
 
     field_order = ["reason", "until"]
 
 
 class ResumeForm(VerbForm):
     release = forms.ChoiceField(
-        label="Slots that the pause kept from firing",
+        label=gettext_lazy("Slots that the pause kept from firing"),
         choices=RELEASES,
         initial=CatchUpPolicy.SKIP.value,
         widget=forms.RadioSelect,
@@ -107,10 +116,10 @@ class ResumeForm(VerbForm):
 
 class GiveBackForm(VerbForm):
     field = forms.CharField(
-        label="Which field",
+        label=gettext_lazy("Which field"),
         required=False,
         max_length=100,
-        help_text="As it is called in code: cron, timeout_ms. Empty: all that differ.",
+        help_text=gettext_lazy("As it is called in code: cron, timeout_ms. Empty: all that differ."),
     )
 
     field_order = ["field", "reason"]
@@ -121,9 +130,15 @@ class RunForm(VerbForm):
 
     like = forms.UUIDField(required=False, widget=forms.HiddenInput)
     idempotency_key = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
-    args = JSONListField(label="Arguments", required=False, help_text="A JSON list. Empty: the routine's own.")
+    args = JSONListField(
+        label=gettext_lazy("Arguments"),
+        required=False,
+        help_text=gettext_lazy("A JSON list. Empty: the routine's own."),
+    )
     kwargs = JSONObjectField(
-        label="Named arguments", required=False, help_text=f"A JSON object. Empty: its own. {SECRETS_BY_NAME}"
+        label=gettext_lazy("Named arguments"),
+        required=False,
+        help_text=format_lazy("{} {}", gettext_lazy("A JSON object. Empty: its own."), SECRETS_BY_NAME),
     )
     read_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
@@ -131,20 +146,22 @@ class RunForm(VerbForm):
 
 
 class HintIntervalForm(VerbForm):
-    interval = DurationField(help_text="Fire this often instead: 30s, 10m, 1.5h, 1d.")
-    ttl = DurationField(
-        label="For how long", required=False, help_text="Then the schedule is itself again. Empty: one hour."
+    interval = DurationField(
+        label=gettext_lazy("Interval"), help_text=gettext_lazy("Fire this often instead: 30s, 10m, 1.5h, 1d.")
     )
+    ttl = DurationField(label=gettext_lazy("For how long"), required=False, help_text=ITSELF_AGAIN)
 
     field_order = ["interval", "ttl", "reason"]
 
 
 class HintTimeForm(VerbForm):
-    at = LocalMomentField(label="Next fire at")
+    at = LocalMomentField(label=gettext_lazy("Next fire at"))
     ttl = DurationField(
-        label="Valid for",
+        label=pgettext_lazy("before a length of time", "Valid for"),
         required=False,
-        help_text="From now; a hint that was not used by then is forgotten. Empty: until 30 minutes after its time.",
+        help_text=gettext_lazy(
+            "From now; a hint that was not used by then is forgotten. Empty: until 30 minutes after its time."
+        ),
     )
 
     field_order = ["at", "ttl", "reason"]
@@ -152,20 +169,21 @@ class HintTimeForm(VerbForm):
 
 class HintFactorForm(VerbForm):
     factor = forms.CharField(
+        label=gettext_lazy("Factor"),
         max_length=20,
         widget=forms.TextInput(attrs={"class": "rt-short", "autocomplete": "off", "inputmode": "decimal"}),
-        help_text="5: five times slower, on a cron every fifth slot. 0.5: twice as often, for an interval.",
+        help_text=gettext_lazy(
+            "5: five times slower, on a cron every fifth slot. 0.5: twice as often, for an interval."
+        ),
     )
-    ttl = DurationField(
-        label="For how long", required=False, help_text="Then the schedule is itself again. Empty: one hour."
-    )
+    ttl = DurationField(label=gettext_lazy("For how long"), required=False, help_text=ITSELF_AGAIN)
 
     field_order = ["factor", "ttl", "reason"]
 
 
 class BackfillForm(VerbForm):
-    start = LocalMomentField(label="From")
-    end = LocalMomentField(label="To", help_text="Both included.")
+    start = LocalMomentField(label=pgettext_lazy("before a time", "From"))
+    end = LocalMomentField(label=pgettext_lazy("before a time", "To"), help_text=gettext_lazy("Both included."))
     counted = forms.CharField(required=False, max_length=100, widget=forms.HiddenInput)
     """What the page has said that it makes: that, and nothing else, is confirmed."""
 

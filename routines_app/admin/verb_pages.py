@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
@@ -12,6 +12,8 @@ from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from routines_app.admin.backfill_plan import plan_of
 from routines_app.admin.log_entries import actor_of, note
@@ -19,10 +21,12 @@ from routines_app.admin.permissions import may
 from routines_app.admin.refusals import refuse
 from routines_app.admin.released_slots import Release, releases_of
 from routines_app.admin.run_facts import run_url
-from routines_app.admin.verb_acts import Backfilled, Said, Undone
+from routines_app.admin.translating import grouped, translated
+from routines_app.admin.verb_acts import Backfilled, Told, Undone
 from routines_app.admin.verb_arguments import arguments_like, run_like
 from routines_app.admin.verb_buttons import VERBS, Verb, rotates
 from routines_app.core.errors import RoutineError
+from routines_app.core.said import Said, said
 from routines_app.models import Routine
 from routines_app.service import BackfillPlan
 
@@ -40,7 +44,7 @@ def verb_page(admin: RoutineAdmin, request: HttpRequest, object_id: int, slug: s
     routine = admin.routine_or_404(request, object_id)
     verb = allowed_verb(request, slug)
     if not verb.fits(routine):
-        admin.message_user(request, f"{verb.label} is not for {what_it_is(verb, routine)}.", messages.WARNING)
+        admin.message_user(request, f"{translated(not_for(verb, routine))}.", messages.WARNING)
         return HttpResponseRedirect(overview_url(routine))
     form = verb.form(request.POST if request.method == "POST" else None, initial=_initial(request, verb, routine))
     if not may(request, VIEW_RUNS):
@@ -53,17 +57,22 @@ def verb_page(admin: RoutineAdmin, request: HttpRequest, object_id: int, slug: s
     return _asked(admin, request, verb, form, [routine], plan=plan)
 
 
-def what_it_is(verb: Verb, routine: Routine) -> str:
-    """That which keeps the verb from fitting."""
+def not_for(verb: Verb, routine: Routine) -> Said:
+    """What the routine is that keeps the verb from fitting."""
+    label = verb.label
     if verb.only_declared and not routine.is_declared_in_code:
-        return "a routine that is not declared in code"
+        return said("{verb} is not for a routine that is not declared in code", verb=label)
     if routine.shadow and not verb.for_shadowed:
-        return f"a routine in shadow: {routine.fired_by} still fires it"
+        return said(
+            "{verb} is not for a routine in shadow: {scheduler} still fires it",
+            verb=label,
+            scheduler=routine.fired_by,
+        )
     if rotates(routine) and not verb.for_rotations:
-        return "a rotation's own routine: see the rotation's page"
+        return said("{verb} is not for a rotation's own routine: see the rotation's page", verb=label)
     if routine.rotation_id is not None and not verb.for_members:
-        return "a rotation's member: its rotation says when it runs"
-    return f"a routine that is {routine.status}"
+        return said("{verb} is not for a rotation's member: its rotation says when it runs", verb=label)
+    return said("{verb} is not for a routine that is {status}", verb=label, status=routine.status)
 
 
 def _initial(request: HttpRequest, verb: Verb, routine: Routine) -> dict[str, Any]:
@@ -82,13 +91,13 @@ def _initial(request: HttpRequest, verb: Verb, routine: Routine) -> dict[str, An
 def allowed_verb(request: HttpRequest, slug: str) -> Verb:
     verb = VERBS.get(slug)
     if verb is None:
-        raise Http404(f"There is no verb {slug}.")
+        raise Http404(_("There is no verb {slug}.").format(slug=slug))
     if not may(request, verb.permission):
         raise PermissionDenied
     return verb
 
 
-def acted(admin: RoutineAdmin, request: HttpRequest, verb: Verb, routine: Routine, form: Any) -> str | None:
+def acted(admin: RoutineAdmin, request: HttpRequest, verb: Verb, routine: Routine, form: Any) -> Said | None:
     """Do it, tell the person and the history; or put the refusal at its field, and then it is None."""
     logged = Routine(pk=routine.pk, name=routine.name)  # deletion takes the id away from the instance
     try:
@@ -97,27 +106,42 @@ def acted(admin: RoutineAdmin, request: HttpRequest, verb: Verb, routine: Routin
         refuse(form, refused)
         return None
     if isinstance(done, Undone):
-        admin.message_user(request, f"{done}.", messages.WARNING)
+        admin.message_user(request, f"{translated(done)}.", messages.WARNING)
         return done
     note(request, logged, done, form.wants.get("reason", ""))
-    admin.message_user(request, f"{done}.", messages.SUCCESS)
+    admin.message_user(request, f"{translated(done)}.", messages.SUCCESS)
     return done
 
 
-def url_of_run(request: HttpRequest, done: str) -> str:
+def url_of_run(request: HttpRequest, done: Said) -> str:
     """The page of the run that was asked for, for someone who may look at it; empty: there is none."""
-    run = done.run if isinstance(done, Said) else None
+    run = done.run if isinstance(done, Told) else None
     return run_url(run) if run is not None and may(request, VIEW_RUNS) else ""
 
 
-def in_words(past: str, what: str, said: Sequence[str]) -> Iterator[tuple[int, str]]:
+def in_words(of_many: Callable[[int], Said], outcomes: Sequence[Said]) -> Iterator[tuple[int, str]]:
     """What became of many, as messages with their levels: how many were done, and those of which nothing was."""
-    done, undone = ([one for one in said if isinstance(one, Undone) == is_undone] for is_undone in (False, True))
+    done, undone = ([one for one in outcomes if isinstance(one, Undone) == is_undone] for is_undone in (False, True))
     if done:
-        yield messages.SUCCESS, f"{done[0]}." if len(done) == 1 else f"{past} {len(done):,} {what}."
+        yield messages.SUCCESS, f"{translated(done[0] if len(done) == 1 else of_many(len(done)))}."
     if undone:
-        more = f"; and {len(undone) - NAMED:,} more" if len(undone) > NAMED else ""
-        yield messages.WARNING, f"{'; '.join(undone[:NAMED])}{more}."
+        yield messages.WARNING, f"{first_of([translated(one) for one in undone])}."
+
+
+def refused_in_words(label: object, refusals: Sequence[tuple[str, RoutineError]]) -> str:
+    """Of which of many the verb was refused, and why."""
+    named = first_of([f"{name}: {translated(refused.expected)}" for name, refused in refusals])
+    return _("{verb} was refused for {named}.").format(verb=label, named=named)
+
+
+def first_of(sentences: Sequence[str]) -> str:
+    """The first few, and how many there are besides."""
+    named, more = "; ".join(sentences[:NAMED]), len(sentences) - NAMED
+    if more <= 0:
+        return named
+    return ngettext("{named}; and {count} more", "{named}; and {count} more", more).format(
+        named=named, count=grouped(more)
+    )
 
 
 def ask_for_many(
@@ -140,10 +164,11 @@ def _asked(
     plan: BackfillPlan | None = None,
 ) -> TemplateResponse:
     one = routines[0] if chosen is None else None
-    what = one.name if one else f"{len(routines)} routines"
+    count = len(routines)
+    what = one.name if one else ngettext("{count} routine", "{count} routines", count).format(count=grouped(count))
     context = {
         **admin.admin_site.each_context(request),
-        "title": f"{verb.label}: {what}",
+        "title": _("{verb}: {what}").format(verb=verb.label, what=what),
         "opts": admin.model._meta,
         "verb": verb,
         "form": form,
@@ -163,7 +188,7 @@ def _releases(verb: Verb, routines: list[Routine]) -> list[Release]:
     return releases_of(routines) if verb.slug == "resume" else []
 
 
-def _where_to(verb: Verb, object_id: int, done: str) -> str:
+def _where_to(verb: Verb, object_id: int, done: Said) -> str:
     if isinstance(done, Backfilled):
         return reverse("admin:routines_routine_backfill", args=[object_id, done.batch])
     if verb.slug == "delete":

@@ -287,8 +287,11 @@ def test_an_action_that_takes_long_asks_to_go_on(
     before = "ACTIVE" if action == "pause" else "PARKED"
     routines = [make_routine(name, status=before) for name in "abc"]
     page = act(operator, action, *routines, confirmed="1", reason="deploy")
-    for left in (2, 1):
-        assert told(page)[1] == f"{left} routines are left: confirm to go on with them."
+    for left, those in (
+        (2, "2 routines are left: confirm to go on with them."),
+        (1, "1 routine is left: confirm to go on with it."),
+    ):
+        assert told(page)[1] == those
         assert Routine.objects.filter(status=status).count() == 3 - left
         assert len(page.context["routines"]) == left
         page = confirm(operator, page, list_url(), reason="deploy")

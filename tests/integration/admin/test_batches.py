@@ -53,13 +53,13 @@ def test_what_is_counted_is_paused_and_resumed(operator: Client) -> None:
 
     page = made(operator, by="tag", value="shop")
     batch = PauseBatch.objects.get()
-    assert told(page) == ["Batch sale has paused 1 routines."]
+    assert told(page) == ["Batch sale has paused 1 routine."]
     assert (last_entry().object_repr, page.redirect_chain[-1][0]) == ("sale", batch_url(batch))
     assert "Paused by batch <a" in text_of(operator, overview_url(routine))
     assert "sale" in text_of(operator, reverse(LIST))
 
     page = operator.post(batch_url(batch), {"release": "LAST", "reason": "over"}, follow=True)
-    assert told(page) == ["Batch sale has resumed 1 routines."]
+    assert told(page) == ["Batch sale has resumed 1 routine."]
     assert "This batch is over." in page.content.decode()
     assert list(Routine.objects.order_by("name").values_list("name", "status")) == [
         ("a", "ACTIVE"),

@@ -116,7 +116,7 @@ def test_a_pool_is_drained_stopped_and_opened_on_its_page(operator: Client, view
     assert told(operator.post(verbs["drain"], follow=True)) == ["Pool p is drained: nothing of it starts any more."]
     assert "Still in flight: 1. Its ceiling was 4" in text_of(operator, change_url(pool))
     assert told(operator.post(verbs["stop"], {"reason": "disk"}, follow=True)) == [
-        "Pool p is drained, and 1 runs were asked to stop."
+        "Pool p is drained, and 1 run was asked to stop."
     ]
     run.refresh_from_db()
     assert (run.stop_reason, run.error.endswith(": disk")) == ("cancelled", True)
