@@ -24,10 +24,10 @@ LETTER = re.compile(r"[^\W\d_]")
 HIDDEN = {"script", "style", "code", "pre", "textarea"}  # the last three show what is stored or typed
 VOID = {"input", "link", "meta", "br", "hr", "img", "path", "line", "rect", "circle"}
 READ_OUT = ("title", "aria-label", "placeholder", "alt", "label")
-# Times, lengths of time, ids and the gaps that a script fills.
+# Times, lengths of time, ids, names of tasks, codes, what Python says of JSON, and the gaps that a script fills.
 FIGURES = (
     r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+)?(?:[+-]\d\d:\d\d|Z)?|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\{\w+\}"
-    r"|\d[\d.,]*\s?(?:ms|min|s|m|h|d|w)\b"
+    r"|\d[\d.,]*\s?(?:ms|min|s|m|h|d|w|k)\b|\b\w+(?:\.\w+)+\b|\b[A-Z]{3,}(?:_[A-Z]+)*\b|Expecting [^)]*\)"
 )
 NAMES = (
     "Celery",
@@ -41,7 +41,6 @@ NAMES = (
     "JSON",
     "SQL",
 )
-ZONES = ("UTC", "GMT", "CET", "CEST", "EST", "EDT", "JST")
 
 
 class Bracketed(NullTranslations):
@@ -72,7 +71,7 @@ class Unsaid:
     """What a page says that is neither a message nor one of the texts that are known to be data."""
 
     def __init__(self, data: Iterable[str]) -> None:
-        known = {*data, *NAMES, *ZONES, *available_timezones()} - {""}
+        known = {*data, *NAMES, *available_timezones()} - {""}
         words = "|".join(re.escape(text) for text in sorted(known, key=len, reverse=True))
         self.data = re.compile(rf"{FIGURES}|(?<![\w-])(?:{words})(?![\w-])")
 

@@ -56,6 +56,21 @@ STORED: dict[type[Model], tuple[str, ...]] = {
     SavedFilter: ("name",),
     User: ("username",),
 }
+# What the tests type themselves, and examples of what the service reads.
+TYPED = {
+    "broad",
+    "slow",
+    "w",
+    "t",
+    "n",
+    "ValueError: #",
+    "x y",
+    "nowhere",
+    "soon",
+    "some day",
+    "2h ago",
+    "03:00 yesterday",
+}
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +107,7 @@ def stored() -> set[str]:
 
 def all_said(pages: dict[str, Callable[[], Any]]) -> None:
     """Each page is opened; words that are no message are told, each with the pages that have them."""
-    unsaid, found = Unsaid(stored() | {"broad"}), defaultdict[str, list[str]](list)
+    unsaid, found = Unsaid(stored() | TYPED), defaultdict[str, list[str]](list)
     for name, ask in pages.items():
         for text in unsaid.of(ask()):
             found[text].append(name)
