@@ -24,11 +24,13 @@ LETTER = re.compile(r"[^\W\d_]")
 HIDDEN = {"script", "style", "code", "pre", "textarea"}  # the last three show what is stored or typed
 VOID = {"input", "link", "meta", "br", "hr", "img", "path", "line", "rect", "circle"}
 READ_OUT = ("title", "aria-label", "placeholder", "alt", "label")
-# Times, lengths of time, ids, names of tasks, codes, what Python says of JSON, and the gaps that a script fills.
+# Times, lengths of time, ids, names of tasks, codes, JSON and what Python says of it, and the gaps that a script fills.
 FIGURES = (
     r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+)?(?:[+-]\d\d:\d\d|Z)?|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\{\w+\}"
-    r"|\d[\d.,]*\s?(?:ms|min|s|m|h|d|w|k)\b|\b\w+(?:\.\w+)+\b|\b[A-Z]{3,}(?:_[A-Z]+)*\b|Expecting [^)]*\)"
+    r"|\d[\d.,]*\s?(?:ms|min|s|m|h|d|w|k)\b|\b\w+(?:\.\w+)+\b|\b[A-Z]{3,}(?:_[A-Z]+)*\b"
+    r"|Expecting [^)]*\)|\{\"[^|]*\}"
 )
+REFUSED = re.compile(r"\w+(?=⟦: ⟧)|'[^']*'(?=⟦ is not)")  # an error of the service: which field, and what was given
 NAMES = (
     "Celery",
     "celery",
@@ -91,7 +93,7 @@ class Unsaid:
         return [text for text in dict.fromkeys(texts.found) if self.is_unsaid(text)]
 
     def is_unsaid(self, text: str) -> bool:
-        return bool(LETTER.search(self.data.sub(" ", outside(text))))
+        return bool(LETTER.search(self.data.sub(" ", outside(REFUSED.sub("", text)))))
 
 
 def outside(text: str) -> str:
