@@ -148,6 +148,7 @@ def as_json(run: RoutineRun) -> dict[str, Any]:
         "id": str(run.pk),
         "status": run.status,
         "reason": run.reason,
+        "why": run.get_reason_display() if run.reason else "",
         "trigger": run.trigger,
         "attempt": run.attempt,
         "scheduled_for": run.scheduled_for,

@@ -62,6 +62,12 @@ def clock(at: datetime) -> str:
     return phrases.short_time(at, service.now(), timezone.get_current_timezone(), exactly=True)
 
 
+@register.filter
+def whole_time(at: datetime) -> str:
+    """With its date and its zone, for a title or for whoever listens."""
+    return phrases.clock_time(at, timezone.get_current_timezone())
+
+
 @register.inclusion_tag("routines/zone.html", takes_context=True)
 def page_zone(context: template.Context) -> dict[str, object]:
     """In which zone the page shows its times, and the choice of another one."""

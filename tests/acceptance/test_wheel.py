@@ -18,12 +18,13 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_wheel_holds_the_package_and_what_it_reads(wheel: Path) -> None:
-    """Every file of the package that is not a cache is in it: templates, static files, Lua, SQL, migrations."""
+    """Every file of the package that is no cache is in it: templates, static files, catalogs, Lua, SQL, migrations."""
     names = set(zipfile.ZipFile(wheel).namelist())
 
     assert {name for name in package_files() if name not in names} == set()
     assert "routines_app/py.typed" in names
     assert "routines_app/migrations/0001_initial.py" in names
+    assert {f"routines_app/locale/{language}/LC_MESSAGES/django.mo" for language in ("de", "fr")} <= names
 
 
 def test_the_wheel_holds_nothing_else(wheel: Path) -> None:

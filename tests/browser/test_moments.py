@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from django.contrib.auth.models import User
 from django.urls import reverse
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from routines_app.protocol.ledger import clock
 from tests.browser.scenes import ended, make_routine, make_run
@@ -57,6 +57,20 @@ def test_relative_times_go_on_by_the_servers_clock(open_page: Open, make_user: M
     assert page.evaluate("Date.now() - performance.timeOrigin - performance.now()") > 3_500_000
     ago = page.locator("time.rt-time .rt-ago").first
     expect(ago).to_contain_text("in 49 min")
+
+
+def test_the_words_of_relative_times_are_the_pages(open_page: Open, make_user: MakeUser) -> None:
+    """The script knows no language: a page in another one has other words, and the script keeps to them."""
+
+    def in_german(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace('"in {amount}"', '"noch {amount} hin"'))
+
+    make_routine("alpha", interval_ms=3_000_000)
+    page = open_page(make_user(), reverse(LIST))
+    page.route("**/routine/", in_german)
+    page.reload()
+    expect(page.locator("time.rt-time .rt-ago").first).to_have_text("noch 49 min hin")
 
 
 def test_a_part_that_refreshes_itself_stays_in_the_zone_of_its_page(open_page: Open, make_user: MakeUser) -> None:

@@ -2,15 +2,15 @@
 (function () {
   "use strict";
   const PERIOD = 1500;
-  const WORDS = {
-    PENDING: "Waiting …", RUNNING: "Running …", SUCCESS: "Done", FAILED: "Failed", SKIPPED: "Skipped", CANCELLED: "Cancelled",
-  };
+
+  // What people read is the page's: data-say-pending and so on, in its language.
+  function say(status, word) { return status.dataset["say" + word.charAt(0) + word.slice(1).toLowerCase()] || word; }
 
   function show(form, run) {
     const status = form.querySelector("[data-routine-status]");
     const told = run.progress && run.progress.total ? " " + Math.round(100 * run.progress.done / run.progress.total) + " %" : "";
     status.dataset.status = run.status;
-    status.textContent = (WORDS[run.status] || run.status) + (run.active ? told : run.reason ? " (" + run.reason + ")" : "");
+    status.textContent = say(status, run.status) + (run.active ? told : run.why ? " (" + run.why + ")" : "");
     form.querySelector("button").disabled = run.active;
   }
 
@@ -36,7 +36,8 @@
     const answer = await response.json().catch(() => ({}));
     form.elements.idempotency_key.value = Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(16)).join("");
     if (!response.ok) {
-      form.querySelector("[data-routine-status]").textContent = answer.error || "Refused";
+      const status = form.querySelector("[data-routine-status]");
+      status.textContent = answer.error || say(status, "REFUSED");
       form.querySelector("button").disabled = false;
       return;
     }

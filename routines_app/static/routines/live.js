@@ -8,11 +8,14 @@
 //
 // What is there is changed, not replaced: what has the focus, is chosen, selected, opened or scrolled stays so. Fields of
 // forms belong to the person: they are never touched. So is what has data-live-keep.
+//
+// What it says about itself stands in the page's language at the element that shows it: data-say-paused and so on.
 (function () {
   "use strict";
   const lives = Array.from(document.querySelectorAll("[data-live-url]"));
   const toggle = document.querySelector("[data-live-toggle]");
   const note = document.querySelector("[data-live-note]");
+  const say = note ? note.dataset : {};
   const PATIENCE = 10000;  // for an answer
   const FIELDS = ["INPUT", "TEXTAREA", "SELECT"];
   const zone = (document.querySelector("[data-page-zone]") || { dataset: {} }).dataset.pageZone || "";  // of the whole page
@@ -114,10 +117,10 @@
   async function ask(live) {
     const options = { headers: { "X-Requested-With": "fetch", "X-Routines-Zone": zone }, credentials: "same-origin", signal: AbortSignal.timeout(PATIENCE) };
     const response = await fetch(live.dataset.liveUrl, options).catch((error) => {
-      throw error.name === "TimeoutError" ? error : new Error("The server cannot be reached.");
+      throw error.name === "TimeoutError" ? error : new Error(say.sayUnreachable);
     });
-    if (response.redirected) { throw new Error("You may have been logged out."); }
-    if (!response.ok) { throw new Error("The server answers with an error (" + response.status + ")."); }
+    if (response.redirected) { throw new Error(say.sayLoggedOut); }
+    if (!response.ok) { throw new Error((say.sayError || "").replace("{status}", response.status)); }
     const status = response.headers.get("X-Routines-Status");
     if (status && status !== live.dataset.liveStatus) { window.location.reload(); return; }
     show(live, await response.text());
@@ -137,7 +140,7 @@
       state.at = began;
       state.why = "";
     } catch (error) {
-      state.why = error.name === "TimeoutError" ? "The server does not answer." : error.message;
+      state.why = error.name === "TimeoutError" ? say.saySilent : error.message;
     }
     state.asking = false;
     tell();
@@ -146,17 +149,18 @@
   // Also after the machine has slept: the clock has gone on, and timers have not.
   function tell() {
     if (!note) { return; }
-    let words = paused ? "Updates are paused." : "";
+    let words = paused ? say.sayPaused : "";
+    let isOld = false;
     for (const [live, state] of told) {
       const age = Date.now() - state.at;
       if (age > 2 * periodOf(live) + PATIENCE / 2 || (state.why && age > 2 * periodOf(live))) {
-        const old = "The data on this page is " + Math.round(age / 1000) + " s old.";
-        words = [paused ? "Updates are paused." : state.why, old].join(" ").trim();
+        isOld = true;
+        words = [paused ? say.sayPaused : state.why, say.sayOld.replace("{seconds}", Math.round(age / 1000))].join(" ").trim();
         break;
       }
     }
     if (note.textContent !== words) { note.textContent = words; }
-    note.classList.toggle("rt-is-old", words.includes(" s old."));
+    note.classList.toggle("rt-is-old", isOld);
   }
 
   function schedule(live) {

@@ -6,13 +6,14 @@
   if (!all) { return; }
   const master = all.querySelector("input");
   const told = form.querySelector("[data-chosen]");
+  const nobody = told.textContent;
   const boxes = Array.from(form.querySelectorAll("input[name=members]"));
 
   function tell() {
     const chosen = boxes.filter((box) => box.checked).length;
     master.checked = chosen === boxes.length;
     master.indeterminate = chosen > 0 && chosen < boxes.length;
-    told.textContent = chosen ? "With the " + chosen + " chosen:" : "With those that are chosen:";
+    told.textContent = chosen ? told.dataset.chosen.replace("{count}", chosen) : nobody;
   }
 
   master.addEventListener("change", () => { boxes.forEach((box) => { box.checked = master.checked; }); tell(); });

@@ -1,8 +1,9 @@
 // Keeps relative times fresh by the server's clock (this machine's may be wrong), and tells the server the viewer's
-// timezone, in which the next pages are written. The absolute times are the server's work.
+// timezone, in which the next pages are written. The absolute times are the server's work, and the words are the page's.
 (function () {
   "use strict";
-  const UNITS = [[31536000, "y"], [86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+  const say = (document.querySelector("[data-say-ago]") || { dataset: {} }).dataset;
+  const UNITS = [[31536000, ""], [86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];  // only years have another letter elsewhere
   const COOKIE = "routines_viewer_zone";
   const loading = performance.getEntriesByType("navigation")[0];
   let told = null;       // what the server's clock said,
@@ -25,14 +26,15 @@
 
   function words(seconds) {
     const unit = UNITS.find(([size]) => Math.abs(seconds) >= size);
-    if (!unit) { return "now"; }
-    const amount = Math.floor(Math.abs(seconds) / unit[0]) + " " + unit[1];
-    return seconds > 0 ? "in " + amount : amount + " ago";
+    if (!unit) { return say.sayNow; }
+    const count = Math.floor(Math.abs(seconds) / unit[0]);
+    const amount = unit[1] ? count + " " + unit[1] : say.sayYears.replace("{count}", count);
+    return (seconds > 0 ? say.sayIn : say.sayAgo).replace("{amount}", amount);
   }
 
   function refresh() {
     listen();
-    if (told === null) { return; }
+    if (told === null || !say.sayAgo) { return; }
     for (const time of document.querySelectorAll("time.rt-time")) {
       const ago = time.querySelector(".rt-ago");
       const said = words((Date.parse(time.dateTime) - serverNow()) / 1000);
