@@ -92,11 +92,16 @@ def ticked(name: str, run: RoutineRun) -> Said:
 def run(routine: Routine, wants: Wants, actor: str) -> Said:
     run = asked_run(routine, wants, actor)
     if run.status == "SKIPPED" and run.reason not in TICKED:
-        skipped = said(
-            "Skipped the run of {routine}: it is already active ({reason})", routine=routine.name, reason=run.reason
-        )
-        return Undone.of(skipped).about(run)
+        return Undone.of(_skipped_in_words(routine, run)).about(run)
     return Told.of(_asked_in_words(routine, run)).about(run)
+
+
+def _skipped_in_words(routine: Routine, run: RoutineRun) -> Said:
+    if run.reason == Reason.OVERLAP:
+        return said("Skipped the run of {routine}: it is already active (overlap)", routine=routine.name)
+    return said(
+        "Skipped the run of {routine}: it is already active ({reason})", routine=routine.name, reason=run.reason
+    )
 
 
 def _asked_in_words(routine: Routine, run: RoutineRun) -> Said:
