@@ -13,7 +13,7 @@ from routines_app.verbs.why.changed import changed
 from routines_app.verbs.why.reading import run_named
 from routines_app.verbs.why.then import STATUS_OF
 from routines_app.verbs.why.values import Because, Sentence
-from routines_app.verbs.why.waited import what_held_up
+from routines_app.verbs.why.waited import was_held_at_its_time, what_held_up
 from routines_app.verbs.why.wording import length, quoted
 
 TOGETHER = timedelta(seconds=1)  # a change, and the rows that it leaves
@@ -188,6 +188,8 @@ def _misfired(asked: Asked, run: RoutineRun, slots: str) -> Iterator[Sentence]:
     yield _say(Because.SKIPPED, run, text)
     moment = max(run.scheduled_for, min(asked.at, run.scheduled_until or run.scheduled_for))
     known = asked.absence(Role.BEAT, moment)
+    if known is None and was_held_at_its_time(run):
+        return  # it waited for somebody's lock: that is said
     text = "As far as is known beats were there: why none came to it in time is not known from the ledger."
     yield known or Sentence(code=Because.NOT_KNOWN, text=text)
 

@@ -13,12 +13,14 @@ from routines_app.models import Role, RoutineRun, ScheduleChange
 from routines_app.verbs.prune_runs import pruned_before
 from routines_app.verbs.why.asked import Asked
 from routines_app.verbs.why.changed import changed
+from routines_app.verbs.why.reading import is_held
 from routines_app.verbs.why.then import Then, as_it_was, before, slot_in
 from routines_app.verbs.why.values import Because, Sentence
 from routines_app.verbs.why.wording import by, quoted
 
 DAY = timedelta(days=1)
 LONGEST_SHIFT = timedelta(hours=3)
+LONG = timedelta(seconds=3)  # a claim takes less
 
 
 def explained(asked: Asked, near: Sequence[RoutineRun]) -> Iterator[Sentence]:
@@ -79,12 +81,29 @@ def _without_a_row(asked: Asked, slot: datetime) -> Iterator[Sentence]:
         absence = asked.absence(Role.BEAT, slot)
         if absence is not None:
             yield absence
+        elif asked.now - slot >= LONG and is_held(asked.routine):
+            text = "Somebody holds its row in the database at this moment, and beats pass it by until it is free."
+            yield Sentence(code=Because.WAITED, text=text, at=slot)
+    elif (change := _left_unplanned(asked, slot)) is not None:
+        text = (
+            f"{at} is a slot of its schedule, and was not planned: a minimum interval, or a hint, left nothing to fire"
+            " before the schedule's end."
+        )
+        yield Sentence(code=Because.HINTED, text=text, at=slot)
+        yield changed(asked, change)
     else:
         text = (
             f"{at} is a slot of its schedule, and there is no row for it: why is not known."
             " Hints, bounds or failures may have moved it; `routines audit` says whether the ledger balances."
         )
         yield Sentence(code=Because.NOT_KNOWN, text=text, at=slot)
+
+
+def _left_unplanned(asked: Asked, slot: datetime) -> ScheduleChange | None:
+    """The change after which nothing was planned any more, and that nobody has taken back."""
+    last = asked.changes[0] if asked.changes else None
+    ended = asked.state is not None and asked.state.next_source == Source.ENDED
+    return last if ended and last is not None and last.next_slot is None and last.at < slot else None
 
 
 def _no_slot(asked: Asked, then: Then, fields: dict[str, Any]) -> Iterator[Sentence]:
