@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 
@@ -48,6 +50,8 @@ def _value(value: Any) -> Any:
             return translated(value)
         case Moment():
             return clock_time(value.at, value.zone)
+        case datetime():
+            return clock_time(value, timezone.get_current_timezone())
         case bool():
             return value
         case int():

@@ -26,7 +26,7 @@ from routines_app.beat.sender import Sender
 from routines_app.conf import get_settings
 from routines_app.coordination import redis_client, wakeups
 from routines_app.models import Role
-from routines_app.protocol.claim.claim import claim_due, set_aside
+from routines_app.protocol.claim.claim import claim_due, passed_by, set_aside
 from routines_app.protocol.claim.due import next_due_at
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
@@ -83,6 +83,7 @@ class BeatLoop:
         self._looked_at = 0.0
         self._idle = 0
         self._locked = 0
+        self._has_more = True
 
     def listen_for_signals(self) -> None:
         """Leave between two steps of the work when the process is told to end."""
@@ -145,7 +146,7 @@ class BeatLoop:
 
     def _look(self) -> float:
         """One pass over what is due; the seconds until the next. With nothing due it costs two short statements."""
-        began, looked_at = time.monotonic(), clock.now()
+        began, looked_at, self._has_more = time.monotonic(), clock.now(), True
         worked = self._guard.do("claiming", lambda: self._is_due(looked_at) and self._fire_due(began), otherwise=False)
         worked = self._guard.do("sending", lambda: self._send_waiting(began), otherwise=False) or worked
         for chore in self._chores:
@@ -174,6 +175,7 @@ class BeatLoop:
                 sender.send(report.messages, more=more)
                 self._pools.pooled(report.pooled)
                 worked = worked or report.claimed > 0
+        self._has_more = more
         return worked
 
     def _send_waiting(self, began: float) -> bool:
@@ -214,6 +216,8 @@ class BeatLoop:
         due = _seconds_until(self._due_at, now)
         if due <= 0 and self._due_at is not None and self._due_at > looked_at:
             return MIN_SLEEP_SECONDS  # it became due while this look was at something else
+        if due <= 0 and self._due_at is not None and not self._has_more:
+            passed_by.look(self._due_at, looked_at)
         # While the broker is away waiting rows are overdue for as long as that lasts.
         waiting = longest if self._broker.is_resting else max(_seconds_until(next_waiting_at(), now), 0.1)
         chores = min(chore.seconds_left for chore in self._chores)

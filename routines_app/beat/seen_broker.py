@@ -40,7 +40,11 @@ class SeenBroker:
 
     def send(self, messages: Sequence[Message]) -> None:
         """Publish and stamp; what cannot be sent stays in the outbox."""
-        if messages and not self.is_resting:
+        if not messages:
+            return
+        if self.is_resting:
+            outbox.note_unsent(messages)
+        else:
             self._hear(outbox.send(messages, published=self._published))
 
     def connect(self) -> None:

@@ -22,13 +22,14 @@ WIDTH = REASON_WIDTH + 2 * MOMENT_WIDTH
 LONGEST = MOST * WIDTH
 PADDING = "."
 OTHERS = "others"
+BROKER_AWAY = "broker_away"  # no reason of the row's own: it is admitted, and goes as soon as the broker takes it
 
 # A moment says it all: `eligible_at` is on the row.
 UNSAID = frozenset({Reason.NONE, Reason.NOT_YET})
 
 # Between two of these the run was on its way to a worker again: that goes on for as long as its cause.
 HANDED_BACK = frozenset(
-    {Reason.LEASE_HELD, Reason.KEY_TAKEN, Reason.ROUTINE_HELD, Reason.REDIS_AWAY, Reason.PUBLISH_FAILED}
+    {Reason.LEASE_HELD, Reason.KEY_TAKEN, Reason.ROUTINE_HELD, Reason.REDIS_AWAY, Reason.PUBLISH_FAILED, BROKER_AWAY}
 )
 
 
@@ -48,7 +49,11 @@ def first_wait(reason: str, now: datetime) -> str | None:
 
 
 def entry(reason: str, now: datetime) -> str:
-    return head(reason) + 2 * stamp(now)
+    return entry_of(reason, now, now)
+
+
+def entry_of(reason: str, since: datetime, until: datetime) -> str:
+    return head(reason) + stamp(since) + stamp(until)
 
 
 def head(reason: str) -> str:

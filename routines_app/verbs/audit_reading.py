@@ -132,7 +132,15 @@ class Story:
     def held(self) -> bool:
         """Whether its next slot waits for somebody: the end of a pause, a reset, the chain before it."""
         asleep = self.routine.status in HELD_AS or self.routine.status == RoutineStatus.ARCHIVED
-        return asleep or self.routine.state.next_source == Source.CATCHING_UP
+        return asleep or self.is_just_released or self.routine.state.next_source == Source.CATCHING_UP
+
+    @property
+    def is_just_released(self) -> bool:
+        """Whether slots of the window became due after it, with the end of their pause: a beat is about to come."""
+        state = self.routine.state
+        if state.next_slot is None or state.next_run_at is None:
+            return False
+        return state.next_slot <= self.until < state.next_run_at
 
     @staticmethod
     def _ends_archived(changes: Sequence[Change]) -> bool:

@@ -126,9 +126,23 @@ def _accounted_until(story: Story) -> datetime:
     """What a pause, a catch-up, a hint or a clamp holds up comes into the ledger with the next claim."""
     state = story.routine.state
     paced = any(end > story.until for end in _pace_ends(state))
-    if state.next_source in _ACCOUNTED and not paced and not story.is_archived_unsaid:
-        return story.until
-    return state.last_slot or story.since
+    held = paced or story.is_archived_unsaid or story.is_just_released
+    reached = state.last_slot or story.since
+    if state.next_source not in _ACCOUNTED or held:
+        return reached
+    unplanned_since = _unplanned_since(story)
+    return story.until if unplanned_since is None else max(reached, unplanned_since)
+
+
+def _unplanned_since(story: Story) -> datetime | None:
+    """When a change left nothing to plan before the schedule's end, because of a clamp or a hint. Nobody wrote off what
+    was still to come, as the change may be taken back; the next one accounts for what has passed until then."""
+    last = story.planned[-1] if story.planned else None
+    if last is None or last.next_slot is not None or story.routine.state.next_source != Source.ENDED:
+        return None
+    hints = [change for change in story.changes if change.kind == ChangeKind.HINT_EXPIRED]
+    by_hint = bool(hints) and hints[-1].after.get("next_source") == Source.ENDED
+    return last.at if by_hint or story.routine.min_interval_ms is not None else None
 
 
 def _held_by_a_hint(story: Story) -> tuple[datetime, datetime]:

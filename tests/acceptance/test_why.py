@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+
+import psycopg
 
 from routines_app import service
 from routines_app.models import NodeLifetime, RoutineRun
@@ -53,3 +56,45 @@ def test_the_answer_names_the_beat_that_was_killed_and_the_worker_that_was_not_t
     stack.wait_until(lambda: not leaving.running, 10, "the beat does not leave")
     second.refresh_from_db()
     assert second.ended_at is not None
+
+
+@contextmanager
+def held_by_a_stranger(stack: Stack, name: str) -> Iterator[None]:
+    """Its state's row, in a transaction that somebody left open."""
+    with psycopg.connect(stack.database_url) as session:
+        routine = "(SELECT id FROM routines_routine WHERE name = %s)"
+        session.execute(f"SELECT 1 FROM routines_routinestate WHERE routine_id = {routine} FOR UPDATE", [name])
+        yield
+        session.rollback()
+
+
+def soon() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=3)
+
+
+def test_the_answer_names_a_strangers_lock_and_a_broker_that_was_away(stack: Stack) -> None:
+    """Beats were there all the time: one slot could not be claimed, the message of the other could not be sent."""
+    stack.beat()
+    stack.worker()
+    ready_beats(stack, 1)
+    ran = RoutineRun.objects.filter(status="SUCCESS")
+    slot = soon()
+    service.create_routine("held", task=NOTE, at=slot, misfire_grace_ms=3_600_000)
+    with held_by_a_stranger(stack, "held"):
+        stack.wait_until(lambda: datetime.now(UTC) > slot + AWAY, 30, "time stands still")
+        assert "Somebody holds its row" in str(service.why("held", slot))
+    stack.wait_until(ran.filter(routine__name="held").exists, 40, "it did not run")
+    story = service.why("held", slot)
+    assert story.codes[:3] == (Because.PLANNED, Because.LATE, Because.WAITED), str(story)
+    assert "somebody held the routine's row in the database" in str(story)
+    assert Because.NOT_KNOWN not in story.codes, str(story)
+
+    slot = soon()
+    service.create_routine("unsent", task=NOTE, at=slot, misfire_grace_ms=3_600_000)
+    stack.redis.kill()
+    stack.wait_until(lambda: datetime.now(UTC) > slot + AWAY, 30, "time stands still")
+    stack.redis.start()
+    stack.wait_until(ran.filter(routine__name="unsent").exists, 60, "it did not run")
+    story = service.why("unsent", slot)
+    assert "could not reach the broker" in str(story)
+    assert Because.LATE not in story.codes, str(story)

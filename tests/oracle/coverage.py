@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from tests.oracle.facts import HINTED, History, Run
+from tests.oracle.facts import HINTED, UNPLANNED, History, Run
 from tests.oracle.schedule import INSTANT, Segment, interval_slots, moment, segments
 from tests.oracle.verdict import Verdict
 
@@ -33,8 +33,20 @@ def accounted_until(history: History, until: datetime) -> datetime:
     state = history.state
     paced = any(end > until for end in pace_ends(history))
     if state["next_source"] in ACCOUNTED and not paced:
-        return until
+        return min(until, unplanned_since(history) or until)
     return min(until, reached(history))
+
+
+def unplanned_since(history: History) -> datetime | None:
+    """When somebody left nothing to plan before the schedule's end: a clamp or a hint goes past the rest, and the next
+    change writes down what has passed by then."""
+    last = next((change for change in reversed(history.changes) if change.kind not in UNPLANNED), None)
+    if history.state["next_source"] != "ended" or last is None or last.next_slot is not None:
+        return None
+    went_past = history.definition["min_interval_ms"] or any(
+        change.kind == "hint_expired" and change.after.get("next_source") == "ended" for change in history.changes
+    )
+    return max(last.at, reached(history)) if went_past else None
 
 
 def reached(history: History) -> datetime:

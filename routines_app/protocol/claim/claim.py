@@ -47,8 +47,9 @@ from routines_app.protocol.claim.due import (
     write_states,
 )
 from routines_app.protocol.claim.new_runs import NewRun, insert_runs, message
+from routines_app.protocol.claim.passed_by import PassedBy
 from routines_app.protocol.claim.rare import end_due_pause, park_broken, record_ends, record_moves, record_replans
-from routines_app.protocol.claim.set_aside import SetAside
+from routines_app.protocol.claim.set_aside import HELD, SetAside
 from routines_app.protocol.claim.ticks import DueTicks, ended_run, with_rotations
 from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
@@ -91,7 +92,7 @@ class ClaimReport:
 
 
 set_aside = SetAside()
-HELD = "somebody else holds its row, or its pool's"
+passed_by = PassedBy(set_aside)
 SUSPECTED = "one of several, of which one cannot, and there was no time to find out which"
 
 
@@ -207,7 +208,7 @@ def _claim(taken: Taken, rotations: dict[int, Rotation], now: datetime) -> Claim
         except Exception as error:  # one bad row must not stop the others
             logger.exception("routine %s cannot be planned and is parked", row.name)
             park_broken(row, error, now)
-    claims = _enter_pools(claims, now)
+    claims = passed_by.noted(_enter_pools(claims, now), now)
     _make_room(_write(claims, ticks, report), now)
     if replans := [(row, claimed.state) for row, claimed in claims if claimed.replanned]:
         record_replans(replans, now)

@@ -37,6 +37,10 @@ class Claimed(NamedTuple):
         """The newest of the runs that are to go."""
         return next(run.id for run in reversed(self.runs) if run.is_pending)
 
+    def after_waiting(self, wait: str) -> Claimed:
+        """The same, for slots that have waited so until they were claimed."""
+        return self._replace(runs=tuple([run._replace(waits=wait + (run.waits or "")) for run in self.runs]))
+
     def outside(self, now: datetime) -> Claimed:
         """The same, while no row can refer to the default pool."""
         return self._replace(runs=tuple([run.outside(now) for run in self.runs]))

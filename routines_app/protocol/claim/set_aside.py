@@ -18,11 +18,14 @@ logger = logging.getLogger(__name__)
 
 REST_SECONDS = (0.1, 1.0)  # the first rest, doubling to the last
 NAMED_AT_ONCE = 10
+HELD = "somebody else holds its row, or its pool's"
 
 
 @dataclass(slots=True)
 class _Rest:
     since: float
+    is_held: bool
+    """Somebody holds its row; or else it cannot be done."""
     tries: int
     until: float
 
@@ -54,12 +57,17 @@ class SetAside:
         now = time.monotonic()
         return max(0.0, min((rest.until - now for rest in self._resting.values()), default=float("inf")))
 
+    def held_for(self, routine_id: int) -> float | None:
+        """For how many seconds somebody has held its row; None where nobody has, or something else was the matter."""
+        rest = self._resting.get(routine_id)
+        return time.monotonic() - rest.since if rest is not None and rest.is_held else None
+
     def add(self, routine_ids: Collection[int], why: object) -> None:
         """It did not work, for these; a routine that is new here is named in the log."""
         now = time.monotonic()
         new = [routine_id for routine_id in routine_ids if routine_id not in self._resting]
         for routine_id in routine_ids:
-            rest = self._resting.setdefault(routine_id, _Rest(since=now, tries=0, until=now))
+            rest = self._resting.setdefault(routine_id, _Rest(since=now, is_held=why == HELD, tries=0, until=now))
             first, last = REST_SECONDS
             rest.until = now + min(last, first * 2.0 ** min(rest.tries, 10))
             rest.tries += 1

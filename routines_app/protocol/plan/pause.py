@@ -25,7 +25,7 @@ from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.held import release_held_runs
 from routines_app.protocol.plan.hints import move_plan, record_expired
 from routines_app.protocol.plan.planning import slot_source_of
-from routines_app.protocol.plan.unfired import Left, leave_unfired, write_left
+from routines_app.protocol.plan.unfired import Left, leave_unfired, pass_over, write_left
 from routines_app.protocol.record import changes
 
 NOT_PAUSED: dict[str, Any] = {"paused_until": None, "pause_reason": "", "pause_batch": None}
@@ -111,7 +111,15 @@ def _release_slots(
     if not leave_to_claim(routine, state, ended_at, now, release):
         expired, left = move_plan(routine, state, ended_at)
         steps.append(Step(ended_at, copy(state), left, expired))
+        steps += _past_the_end(routine, state, now)
     return steps
+
+
+def _past_the_end(routine: Routine, state: RoutineState, now: datetime) -> list[Step]:
+    """A hint or a clamp has left nothing to plan before the schedule's end, and the pause's end is seen late: nobody
+    will come to the slots of a cron between the two."""
+    span = pass_over(routine, state, now) if state.next_slot is None else None
+    return [] if span is None else [Step(now, copy(state), [Left(span)], {})]
 
 
 def leave_to_claim(

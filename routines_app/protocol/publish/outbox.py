@@ -33,7 +33,7 @@ from routines_app.protocol.publish.eager import is_eager, run_inline
 from routines_app.protocol.publish.pools import admit_pools
 from routines_app.protocol.record.messages import messages_of, with_arguments
 from routines_app.protocol.record.texts import clean, cut
-from routines_app.protocol.record.waits import because
+from routines_app.protocol.record.waits import because, unsent
 
 logger = logging.getLogger(__name__)
 
@@ -54,13 +54,24 @@ def send(messages: Sequence[Message], *, published: Callable[[int], None] | None
     try:
         refused = publish(messages)
     except BrokerAway as away:
+        note_unsent(messages)
         return away
     if published is not None:
         published(len(messages) - len(refused))
-    unsent = {each.message.run_id for each in refused}
-    stamp([message.run_id for message in messages if message.run_id not in unsent], clock.now())
+    stuck = {each.message.run_id for each in refused}
+    stamp([message.run_id for message in messages if message.run_id not in stuck], clock.now())
     _set_aside(refused, clock.now())
     return None
+
+
+def note_unsent(messages: Sequence[Message]) -> None:
+    """The broker is away: the rows say so, for whoever asks later why they were sent late.
+
+    Of those that a worker has started all the same, or somebody holds, nothing is said.
+    """
+    runs = RoutineRun.objects.using(ledger_alias()).filter(id__in=[message.run_id for message in messages])
+    with bounded():
+        update_free(runs.filter(status=RunStatus.PENDING, dispatched_at=None), **unsent(clock.now()))
 
 
 def publish(messages: Sequence[Message]) -> list[Refused]:

@@ -17,6 +17,7 @@ from django.db.models.functions import Concat, Left, Length, Right, Substr
 from django.db.models.lookups import Exact, GreaterThanOrEqual
 
 from routines_app.core.waits import (
+    BROKER_AWAY,
     FIRST_KEPT,
     HANDED_BACK,
     LONGEST,
@@ -42,7 +43,12 @@ def because(reason: Reason, now: datetime) -> dict[str, Any]:
     return {"waits": waits, "reason": reason}
 
 
-def _waiting_for(reason: Reason, now: datetime) -> Case:
+def unsent(now: datetime) -> dict[str, Any]:
+    """What to set of runs that the broker has not taken, or would not: nothing but that they have waited for it."""
+    return {"waits": _waiting_for(BROKER_AWAY, now)}
+
+
+def _waiting_for(reason: str, now: datetime) -> Case:
     goes_on = Q(Exact(_LAST_REASON, Value(head(reason))))
     if reason not in HANDED_BACK:
         goes_on &= Q(reason=reason)

@@ -15,12 +15,14 @@ from routines_app.verbs.prune_runs import pruned_before
 from routines_app.verbs.why.asked import Asked
 from routines_app.verbs.why.changed import CODES, changed
 from routines_app.verbs.why.nearest import nearest
+from routines_app.verbs.why.reading import is_held
 from routines_app.verbs.why.then import Then, as_it_was, before, slot_in
 from routines_app.verbs.why.values import Because, Sentence
 from routines_app.verbs.why.wording import stop, with_words
 
 DAY = timedelta(days=1)
 LONGEST_SHIFT = timedelta(hours=3)
+LONG = timedelta(seconds=3)  # a claim takes less
 
 WILL_NOT_FIRE = {
     RoutineStatus.PAUSED: said("It is to come, and nothing will fire: the routine is paused"),
@@ -100,6 +102,17 @@ def _without_a_row(asked: Asked, slot: datetime) -> Iterator[Sentence]:
         absence = asked.absence(Role.BEAT, slot)
         if absence is not None:
             yield absence
+        elif asked.now - slot >= LONG and is_held(asked.routine):
+            text = said("Somebody holds its row in the database at this moment, and beats pass it by until it is free.")
+            yield Sentence(code=Because.WAITED, text=text, at=slot)
+    elif (change := _left_unplanned(asked, slot)) is not None:
+        text = said(
+            "{at} is a slot of its schedule, and was not planned: a minimum interval, or a hint, left nothing to fire"
+            " before the schedule's end.",
+            at=at,
+        )
+        yield Sentence(code=Because.HINTED, text=text, at=slot)
+        yield changed(asked, change)
     else:
         text = said(
             "{at} is a slot of its schedule, and there is no row for it: why is not known."
@@ -107,6 +120,13 @@ def _without_a_row(asked: Asked, slot: datetime) -> Iterator[Sentence]:
             at=at,
         )
         yield Sentence(code=Because.NOT_KNOWN, text=text, at=slot)
+
+
+def _left_unplanned(asked: Asked, slot: datetime) -> ScheduleChange | None:
+    """The change after which nothing was planned any more, and that nobody has taken back."""
+    last = asked.changes[0] if asked.changes else None
+    ended = asked.state is not None and asked.state.next_source == Source.ENDED
+    return last if ended and last is not None and last.next_slot is None and last.at < slot else None
 
 
 def _no_slot(asked: Asked, then: Then, fields: dict[str, Any]) -> Iterator[Sentence]:

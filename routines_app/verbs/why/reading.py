@@ -9,8 +9,10 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from routines_app.core.keys import finer_slot_key, slot_key
-from routines_app.models import ChangeKind, Routine, RoutineRun, ScheduleChange
+from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState, ScheduleChange
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.locks import unheld
+from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.verbs.reading import LARGE_FIELDS, oldest_run_id
 
 NEAR = 300  # rows on each side of the moment
@@ -71,6 +73,12 @@ def changes_of(routine: Routine) -> Sequence[ScheduleChange]:
     """The routine's history but for hints, newest first."""
     changes = ScheduleChange.objects.using(ledger_alias()).filter(routine_id=routine.pk)
     return list(changes.exclude(kind__in=TOLD_BY_ROWS).order_by("-pk")[:CHANGES])
+
+
+def is_held(routine: Routine) -> bool:
+    """Whether somebody has locked the routine's row, or that of its state, at this moment."""
+    with bounded():
+        return not (unheld(RoutineState, [routine.pk]) and unheld(Routine, [routine.pk]))
 
 
 def _runs(routine: Routine) -> QuerySet[RoutineRun]:

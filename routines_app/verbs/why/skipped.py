@@ -12,6 +12,7 @@ from routines_app.verbs.why.asked import Asked
 from routines_app.verbs.why.changed import change_behind, held_then
 from routines_app.verbs.why.reading import run_named
 from routines_app.verbs.why.values import Because, Sentence, about_run
+from routines_app.verbs.why.waited import was_held_at_its_time
 
 CLAMPED = frozenset({Source.CLAMPED_MIN, Source.CLAMPED_MAX})
 
@@ -97,6 +98,8 @@ def _misfired(asked: Asked, run: RoutineRun) -> Iterator[Sentence]:
     yield about_run(Because.SKIPPED, run, text)
     moment = max(run.scheduled_for, min(asked.at, run.scheduled_until or run.scheduled_for))
     known = asked.absence(Role.BEAT, moment)
+    if known is None and was_held_at_its_time(run):
+        return  # it waited for somebody's lock: that is said
     text = said("As far as is known beats were there: why none came to it in time is not known from the ledger.")
     yield known or Sentence(code=Because.NOT_KNOWN, text=text)
 

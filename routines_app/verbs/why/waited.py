@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from routines_app.coordination.broker import broker
 from routines_app.core.said import Said, filled, said, said_of, together
-from routines_app.core.waits import Wait
+from routines_app.core.waits import BROKER_AWAY, Wait
 from routines_app.core.words import Reason, RunStatus, RunTrigger
 from routines_app.models import Role, RoutineRun
 from routines_app.verbs.reading import run_created_at
@@ -22,6 +22,7 @@ from routines_app.verbs.why.values import Because, Sentence
 from routines_app.verbs.why.waits_said import WAITED, WAITED_PLAINLY, WAITS, WAITS_PLAINLY
 from routines_app.verbs.why.wording import length, stop, with_words
 
+TRIED_AGAIN = timedelta(seconds=60)
 SLOTS = frozenset({RunTrigger.SCHEDULE, RunTrigger.CATCH_UP, RunTrigger.HINT})
 
 BEATS_WERE_THERE = said(
@@ -65,17 +66,35 @@ def _claimed_late(asked: Asked, run: RoutineRun) -> Iterator[Sentence]:
     if held is not None:  # and has gone on since, with the slots of that time
         yield changed(asked, held)
         return
-    yield asked.absence(Role.BEAT, run.scheduled_for) or Sentence(code=Because.NOT_KNOWN, text=BEATS_WERE_THERE)
+    absent = asked.absence(Role.BEAT, run.scheduled_for)
+    if absent is not None or not was_held_at_its_time(run):  # else the wait says it
+        yield absent or Sentence(code=Because.NOT_KNOWN, text=BEATS_WERE_THERE)
+
+
+def was_held_at_its_time(run: RoutineRun) -> bool:
+    """Whether beats came to its slot, and could not claim it for a while: somebody held its routine's row."""
+    first = run.waited[0] if run.waited else None
+    if first is None or first.reason != Reason.ROUTINE_HELD:
+        return False
+    return first.since < run_created_at(run.pk) and first.until - first.since >= NOTICEABLE
 
 
 def _with_ends(run: RoutineRun, now: datetime) -> list[tuple[Wait, datetime]]:
     """Each wait and when it ended. The last one of a run that never started held until its end, or still does."""
-    waits = [(wait, wait.until) for wait in run.waited]
+    waits = [(wait, _known_until(run, wait, now)) for wait in run.waited]
     if waits and run.started_at is None and run.dispatched_at is None and run.admitted_at is None:
         last = waits[-1][0]
         still = run.reason == last.reason or run.status != RunStatus.PENDING
         waits[-1] = (last, (run.completed_at or now) if still else last.until)
     return waits
+
+
+def _known_until(run: RoutineRun, wait: Wait, now: datetime) -> datetime:
+    """Beats try a broker that is away again and again, for some runs at a time: one that was sent soon after such a try
+    has waited for nothing else."""
+    sent = run.dispatched_at or run.started_at or run.completed_at or now
+    soon = wait.until <= sent <= wait.until + TRIED_AGAIN
+    return sent if wait.reason == BROKER_AWAY and soon else wait.until
 
 
 def _waited(asked: Asked, run: RoutineRun, wait: Wait, until: datetime) -> Sentence:

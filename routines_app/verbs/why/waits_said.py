@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from routines_app.core.said import Said, said
-from routines_app.core.waits import OTHERS
+from routines_app.core.waits import BROKER_AWAY, OTHERS
 from routines_app.core.words import Reason
 
 WAITED: dict[str, Said] = {
@@ -27,9 +27,12 @@ WAITED: dict[str, Said] = {
         "It waited because somebody held the routine's row in the database from {since} to {until} ({length})"
     ),
     Reason.REDIS_AWAY: said(
-        "It waited because workers could not reach Redis, where its lease is from {since} to {until} ({length})"
+        "It waited because workers could not reach Redis, where its lease is, from {since} to {until} ({length})"
     ),
     Reason.PUBLISH_FAILED: said("It waited because it could not be sent from {since} to {until} ({length})"),
+    BROKER_AWAY: said(
+        "It waited because beats could not reach the broker, or it took nothing, from {since} to {until} ({length})"
+    ),
     Reason.PAUSED: said("It waited because its routine was paused from {since} to {until} ({length})"),
     Reason.PARKED: said("It waited because its routine was parked from {since} to {until} ({length})"),
     OTHERS: said("It waited for several things, one after another, from {since} to {until} ({length})"),
@@ -48,8 +51,9 @@ WAITS: dict[str, Said] = {
         "It has waited because a worker found another run of its routine running{other} since {since}"
     ),
     Reason.ROUTINE_HELD: said("It has waited because somebody held the routine's row in the database since {since}"),
-    Reason.REDIS_AWAY: said("It has waited because workers could not reach Redis, where its lease is since {since}"),
+    Reason.REDIS_AWAY: said("It has waited because workers could not reach Redis, where its lease is, since {since}"),
     Reason.PUBLISH_FAILED: said("It has waited because it could not be sent since {since}"),
+    BROKER_AWAY: said("It has waited because beats could not reach the broker, or it took nothing, since {since}"),
     Reason.PAUSED: said("It has waited because its routine was paused since {since}"),
     Reason.PARKED: said("It has waited because its routine was parked since {since}"),
     OTHERS: said("It has waited for several things, one after another, since {since}"),
