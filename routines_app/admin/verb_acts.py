@@ -15,10 +15,9 @@ from django.utils import timezone
 
 from routines_app import service
 from routines_app.admin.hint_words import how_long, how_often
-from routines_app.admin.phrases import clock_time
 from routines_app.admin.verb_arguments import asked_run
 from routines_app.core.errors import RoutineError
-from routines_app.core.said import Said, said, said_of
+from routines_app.core.said import Moment, Said, said, said_of
 from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus
 from routines_app.models import Routine, RoutineRun
 
@@ -69,9 +68,9 @@ def who_and_why(wants: Wants, actor: str) -> dict[str, Any]:
     return {"actor": actor, "reason": wants.get("reason", "")}
 
 
-def local_time(at: datetime) -> str:
-    """A time as the person typed it, with its zone."""
-    return clock_time(at, timezone.get_current_timezone())
+def local_time(at: datetime) -> Moment:
+    """A time as the person typed it, with its zone; of a sentence that the history keeps in English."""
+    return Moment(at, timezone.get_current_timezone())
 
 
 def ticked(name: str, run: RoutineRun) -> Said:
