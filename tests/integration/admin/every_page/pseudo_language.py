@@ -65,7 +65,10 @@ def bracketed(message: str) -> str:
 @contextmanager
 def spoken() -> Iterator[None]:
     """The language is everybody's, whatever a browser asks for."""
-    with patch.dict(trans_real._translations, {CODE: Bracketed()}), translation.override(CODE):
+    with (
+        patch.dict("django.utils.translation.trans_real._translations", {CODE: Bracketed()}),
+        translation.override(CODE),
+    ):
         yield
 
 
@@ -75,7 +78,7 @@ class Unsaid:
     def __init__(self, data: Iterable[str]) -> None:
         known = {*data, *NAMES, *available_timezones()} - {""}
         words = "|".join(re.escape(text) for text in sorted(known, key=len, reverse=True))
-        self.data = re.compile(rf"{FIGURES}|(?<![\w-])(?:{words})(?![\w-])")
+        self.data = re.compile(rf"(?<![\w-])(?:{words})(?![\w-])|{FIGURES}")
 
     def of(self, response: Any) -> list[str]:
         """Of a page, or of an answer in JSON that a script shows."""
