@@ -93,7 +93,9 @@ def run(routine: Routine, wants: Wants, actor: str) -> Said:
     run = asked_run(routine, wants, actor)
     if run.status == "SKIPPED" and run.reason not in TICKED:
         skipped = said(
-            "Skipped the run of {routine}: it is already active ({reason})", routine=routine.name, reason=run.reason
+            "Skipped the run of {routine}: it is already active ({reason})",
+            routine=routine.name,
+            reason=Reason(run.reason),
         )
         return Undone.of(skipped).about(run)
     return Told.of(_asked_in_words(routine, run)).about(run)
