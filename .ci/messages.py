@@ -60,7 +60,7 @@ def _add(catalog: Catalog, path: Path, source: str) -> None:
 
 
 def _message(call: ast.Call) -> tuple[str | None, str, str | None] | None:
-    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
     if name not in KEYWORDS:
         return None
     context, one, many = (

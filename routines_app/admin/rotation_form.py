@@ -117,7 +117,7 @@ class RotationForm(forms.ModelForm):  # type: ignore[type-arg]
         max_length=500,
         widget=forms.TextInput(attrs={"class": "vTextField"}),
     )
-    read_version = forms.IntegerField(label=gettext_lazy("Read version"), required=False, widget=forms.HiddenInput)
+    read_version = forms.IntegerField(label="", required=False, widget=forms.HiddenInput)
 
     class Meta:
         model = Rotation

@@ -18,7 +18,9 @@ from routines_app.admin.phrases import clock_time
 from routines_app.admin.translating import translated
 from routines_app.core.errors import InvalidValue, NotFound, RoutineError
 from routines_app.core.said import said
+from routines_app.core.words import Reason, RunStatus, RunTrigger
 from routines_app.models import Routine
+from routines_app.models.choices import label_of
 
 RANGES = {
     "hour": gettext_lazy("Last hour"),
@@ -37,6 +39,7 @@ WORDS = {
     "task": gettext_lazy("task"),
     "error": gettext_lazy("error"),
 }
+CODES = {"status": RunStatus, "trigger": RunTrigger, "reason": Reason}
 TIMES = ("range", "from", "until", "slot")
 CURSORS = ("before", "after")
 OLDER_NAMES = {"status__exact": "status", "trigger__exact": "trigger"}  # of addresses that somebody has kept
@@ -81,13 +84,18 @@ class Question:
     def in_words(self) -> list[tuple[str, str]]:
         """What it asks for, a part after another."""
         told = [(_("routine"), self.routine.name)] if self.routine else []
-        told += [(str(label), self.typed[name]) for name, label in WORDS.items() if name in self.typed]
+        told += [(str(label), _called(name, self.typed[name])) for name, label in WORDS.items() if name in self.typed]
         told += [(pgettext("only these runs", "only"), _("final failures"))] if self.typed.get("final") else []
         if self.meant is not None:
             zone = timezone.get_current_timezone()
             times = ((_("made since"), self.meant.since), (_("made before"), self.meant.until))
             told += [(name, clock_time(at, zone)) for name, at in times if at is not None]
         return told
+
+
+def _called(name: str, typed: str) -> str:
+    """A code as people call it; what was typed freely, as it is."""
+    return label_of(CODES[name], typed) if name in CODES else typed
 
 
 def _typed(asked: QueryDict, usually: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What the service says, in the language of whoever looks; numbers and times in it as that language writes them."""
+"""What the service says, in the language of whoever looks; numbers, times and codes in it as that language has them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 
+from routines_app.admin.code_words import code_in_words
 from routines_app.admin.phrases import clock_time
 from routines_app.core.errors import RoutineError
 from routines_app.core.said import Moment, Said
+from routines_app.core.words import Reason
 
 
 class _Number(int):
@@ -52,6 +54,8 @@ def _value(value: Any) -> Any:
             return clock_time(value.at, value.zone)
         case datetime():
             return clock_time(value, timezone.get_current_timezone())
+        case Reason():
+            return code_in_words(value)
         case bool():
             return value
         case int():

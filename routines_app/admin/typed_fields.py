@@ -113,7 +113,7 @@ class TypedFields(forms.ModelForm):  # type: ignore[type-arg]
         max_length=500,
         widget=forms.TextInput(attrs={"class": "vTextField"}),
     )
-    read_version = forms.IntegerField(label=gettext_lazy("Read version"), required=False, widget=forms.HiddenInput)
+    read_version = forms.IntegerField(label="", required=False, widget=forms.HiddenInput)
     start_paused = forms.BooleanField(
         label=gettext_lazy("Paused at first"),
         required=False,

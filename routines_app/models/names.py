@@ -41,6 +41,7 @@ COLUMNS: dict[type[Model], dict[str, _StrPromise]] = {
         "group": pgettext_lazy("field", "group"),
         "task": pgettext_lazy("field", "task"),
         "queue": pgettext_lazy("field", "queue"),
+        "status": pgettext_lazy("field", "status"),
         "trigger_kind": pgettext_lazy("field", "trigger kind"),
         "cron": pgettext_lazy("field", "cron"),
         "priority": pgettext_lazy("field", "priority"),

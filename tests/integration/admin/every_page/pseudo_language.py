@@ -65,7 +65,10 @@ def bracketed(message: str) -> str:
 @contextmanager
 def spoken() -> Iterator[None]:
     """The language is everybody's, whatever a browser asks for."""
-    with patch.dict(trans_real._translations, {CODE: Bracketed()}), translation.override(CODE):
+    with (
+        patch.dict("django.utils.translation.trans_real._translations", {CODE: Bracketed()}),
+        translation.override(CODE),
+    ):
         yield
 
 
@@ -75,11 +78,11 @@ class Unsaid:
     def __init__(self, data: Iterable[str]) -> None:
         known = {*data, *NAMES, *available_timezones()} - {""}
         words = "|".join(re.escape(text) for text in sorted(known, key=len, reverse=True))
-        self.data = re.compile(rf"{FIGURES}|(?<![\w-])(?:{words})(?![\w-])")
+        self.data = re.compile(rf"(?<![\w.-])(?:{words})(?![\w-]|\.\w)|{FIGURES}")
 
     def of(self, response: Any) -> list[str]:
         """Of a page, or of an answer in JSON that a script shows."""
-        if response.status_code != 200:
+        if response.status_code not in (200, 422):  # a form with errors is the second; others are no pages of ours
             return []
         if not response["Content-Type"].startswith("application/json"):
             return self.of_markup(response.content.decode())

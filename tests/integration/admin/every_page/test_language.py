@@ -97,8 +97,9 @@ def stored() -> set[str]:
 
 def all_said(pages: dict[str, Callable[[], Any]]) -> None:
     """Each page is opened; words that are no message are told, each with the pages that have them."""
+    before = stored()
     answers = {name: ask() for name, ask in pages.items()}
-    unsaid, found = Unsaid(stored() | TYPED), defaultdict[str, list[str]](list)
+    unsaid, found = Unsaid(before | stored() | TYPED), defaultdict[str, list[str]](list)
     for name, answer in answers.items():
         for text in unsaid.of(answer):
             found[text].append(name)
