@@ -42,7 +42,7 @@ FOR: dict[str, str] = {
     Reason.OVERDUE: "for a run whose body could not be stopped",
     Reason.LEASE_HELD: "because a worker found the routine's lease held by another run",
     Reason.KEY_TAKEN: "because a worker found another run of its routine running",
-    Reason.ROUTINE_HELD: "because somebody held the routine's row in the database",
+    Reason.ROUTINE_HELD: "because somebody held the routine's row, or its pool's, in the database",
     Reason.REDIS_AWAY: "because workers could not reach Redis, where its lease is",
     Reason.PUBLISH_FAILED: "because it could not be sent",
     BROKER_AWAY: "because beats could not reach the broker, or it took nothing,",
