@@ -51,10 +51,12 @@ class PassedBy:
         return claimed if since is None else claimed.after_waiting(entry_of(Reason.ROUTINE_HELD, since, now))
 
     def _held_since(self, row: DueRow, now: datetime) -> datetime | None:
-        seconds, seen = self._set_aside.held_for(row.routine_id), self._since.get(row.routine_id)
-        if seconds is not None:
-            seen = now - timedelta(seconds=seconds)
-        due_at = row.next_run_at
-        if seen is None or due_at is None or seen < due_at:  # or it was held then, and was claimed since
+        due_at, seen = row.next_run_at, self._since.get(row.routine_id)
+        if due_at is None:
+            return None
+        if (seconds := self._set_aside.held_for(row.routine_id)) is not None:
+            # Counted by another clock than `now`, which is read before the claim: it may seem to be a moment earlier.
+            seen = max(due_at, now - timedelta(seconds=seconds))
+        if seen is None or seen < due_at:  # it was held then, and somebody else has claimed it since
             return None
         return due_at if seen - due_at <= FROM_ITS_TIME else seen

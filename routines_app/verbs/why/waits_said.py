@@ -24,7 +24,8 @@ WAITED: dict[str, Said] = {
         "It waited because a worker found another run of its routine running{other} from {since} to {until} ({length})"
     ),
     Reason.ROUTINE_HELD: said(
-        "It waited because somebody held the routine's row in the database from {since} to {until} ({length})"
+        "It waited because somebody held the routine's row, or its pool's, in the database from {since} to {until}"
+        " ({length})"
     ),
     Reason.REDIS_AWAY: said(
         "It waited because workers could not reach Redis, where its lease is, from {since} to {until} ({length})"
@@ -50,7 +51,9 @@ WAITS: dict[str, Said] = {
     Reason.KEY_TAKEN: said(
         "It has waited because a worker found another run of its routine running{other} since {since}"
     ),
-    Reason.ROUTINE_HELD: said("It has waited because somebody held the routine's row in the database since {since}"),
+    Reason.ROUTINE_HELD: said(
+        "It has waited because somebody held the routine's row, or its pool's, in the database since {since}"
+    ),
     Reason.REDIS_AWAY: said("It has waited because workers could not reach Redis, where its lease is, since {since}"),
     Reason.PUBLISH_FAILED: said("It has waited because it could not be sent since {since}"),
     BROKER_AWAY: said("It has waited because beats could not reach the broker, or it took nothing, since {since}"),

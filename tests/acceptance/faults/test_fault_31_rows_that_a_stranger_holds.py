@@ -124,6 +124,10 @@ def test_fault_31_and_32_only_the_routine_whose_row_is_held_waits(make_stack: St
     gone_on = RoutineRun.objects.filter(routine__name__in=["held", "pooled", "late"], scheduled_for__gt=freed)
     on = lambda: set(gone_on.values_list("routine__name", flat=True)) == {"held", "pooled", "late"}  # noqa: E731
     stack.wait_until(on, 10, "free again, and does not fire")
+    for name in ("held", "pooled", "late"):  # its routine's row, its pool's, its state's
+        skipped = RoutineRun.objects.filter(routine__name=name, scheduled_for__lt=freed).latest("id")
+        story = service.why(name, skipped.scheduled_for)
+        assert "somebody held the routine's row" in str(story), f"{name}: {story}"
     retried = RoutineRun.objects.filter(retry_of_id__in=orphan_of.values())
     stack.wait_until(lambda: retried.count() == len(DOOMED), 15, "the orphans were never found")
     fault.balances(stack, until=freed)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from routines_app import service
 from routines_app.core.words import RunStatus
-from routines_app.models import Routine, RoutineRun
+from routines_app.models import PauseBatch, Routine, RoutineRun, RoutineState, ScheduleChange
 from routines_app.protocol.claim.claim import claim_due
 from tests.integration.conftest import Hours
-from tests.integration.fuzzing import fuzzed, undone
-from tests.oracle.judge import judge
+from tests.integration.fuzzing import fuzzed
+from tests.integration.verbs.test_hints_account import assert_balances
 
 NAME, BATCH = "report", "night"
 
@@ -176,16 +176,15 @@ def test_fuzzed_pauses_leave_a_ledger_that_balances(
 ) -> None:
     """By the audit and by the oracle. In the first example a hint had left nothing to plan before the end, and slots
     between the end of the pause and the resume had no row."""
-    with undone():
-        try:
-            life = Life(hours, schedule | bounds | rules)
-        except service.RoutineError:
-            return  # no slot lies between its bounds
-        for step in steps:
-            life.do(step)
-        life.come_to_rest()
-        for run in RoutineRun.objects.order_by("scheduled_for"):
-            note(f"{run.scheduled_for} {run.occurrences} {run.status} {run.reason} {run.next_planned_for}")
-        assert hours.found() == []
-        verdict = judge(until=hours.now)
-        assert verdict.balances, verdict.page()
+    for model in (RoutineRun, ScheduleChange, RoutineState, Routine, PauseBatch):
+        model.objects.all().delete()  # of the example before: the oracle reads in a transaction of its own
+    try:
+        life = Life(hours, schedule | bounds | rules)
+    except service.RoutineError:
+        return  # no slot lies between its bounds
+    for step in steps:
+        life.do(step)
+    life.come_to_rest()
+    for run in RoutineRun.objects.order_by("scheduled_for"):
+        note(f"{run.scheduled_for} {run.occurrences} {run.status} {run.reason} {run.next_planned_for}")
+    assert_balances(hours)
