@@ -16,7 +16,7 @@ SELECT id, 'django-celery-beat', name, now() FROM routines_routine WHERE shadow;
 
 INSERT INTO routines_runlog (run_id, at, line)
 SELECT (SELECT id FROM routines_routinerun WHERE status = 'FAILED' ORDER BY id DESC LIMIT 1), now(), 'line ' || n
-FROM generate_series(1, 2000) AS n;
+FROM generate_series(1, 200) AS n;
 
 INSERT INTO routines_pausebatch (name, up_to_id, filled_at, selected_by, created_at, taken)
 SELECT 'bench', max(id), now(), '{}', now(), 10000 FROM routines_routine;
