@@ -27,6 +27,7 @@ from routines_app.verbs.reading import oldest_run_id
 from routines_app.verbs.run_errors import LINES_READ, read_lines
 
 LOOKED_THROUGH = 50_000  # rows that one reader looks at: some 100 ms
+OF_A_ROUTINE = 10_000  # the same of one routine's, which lie far apart: each is read from a page of its own
 TEXT = Text(longest=255, required=True)
 ACTIVE_STATUSES = (RunStatus.PENDING, RunStatus.RUNNING)
 
@@ -102,9 +103,18 @@ class RunSelection:
         rows = stretch.runs.order_by("-id" if after is None else "id")
         if self.error is None:
             return Page(ids=tuple(rows.values_list("pk", flat=True)[:limit]), end=stretch.end)
-        read = read_lines(rows)
-        found = tuple(line.run_id for line in read if line.kind == self.error)
-        return Page(ids=found[:limit], end=read[-1].run_id if len(read) == LINES_READ else stretch.end)
+        return self._page_of_errors(rows, limit, stretch.end)
+
+    def _page_of_errors(self, rows: QuerySet[RoutineRun], limit: int, end: UUID | None) -> Page:
+        found: list[UUID] = []
+        for read, line in enumerate(read_lines(rows), start=1):
+            if line.kind == self.error:
+                found.append(line.run_id)
+            if read == LINES_READ:
+                end = line.run_id
+            if len(found) == limit:
+                break
+        return Page(ids=tuple(found), end=end)
 
     def stretch(self, *, before: UUID | None = None, after: UUID | None = None) -> Stretch:
         """The runs within the rows that one reader looks at; errors are not compared."""
@@ -118,8 +128,9 @@ class RunSelection:
 
     def _end(self, rows: QuerySet[RoutineRun], *, onwards: bool) -> UUID | None:
         """The last row that is looked at; None: that is all of them."""
+        most = LOOKED_THROUGH if self.routine_id is None else min(OF_A_ROUTINE, LOOKED_THROUGH)
         in_order = rows.order_by("id" if onwards else "-id").values_list("pk", flat=True)
-        return next(iter(in_order[LOOKED_THROUGH - 1 : LOOKED_THROUGH]), None)
+        return next(iter(in_order[most - 1 : most]), None)
 
     def _indexed(self) -> QuerySet[RoutineRun]:
         runs = RoutineRun.objects.using(ledger_alias()).filter(**self._led_to())
