@@ -103,6 +103,7 @@ from routines_app.verbs.health.notices.ask import Notices, fleet_notices, recent
 from routines_app.verbs.health.notices.backlog import HELD_BY_PEOPLE
 from routines_app.verbs.health.notices.notice import Notice, NoticeKind, NoticeLevel
 from routines_app.verbs.health.recent import recent_health
+from routines_app.verbs.health.shared import SharedAnswer
 from routines_app.verbs.health.standing import Presence, presence
 from routines_app.verbs.held_rows import impatiently
 from routines_app.verbs.hint import clear_hints, propose_factor, propose_interval, propose_next_time
@@ -264,8 +265,8 @@ __all__ += [
     "rows_together",
     "run_created_at",
 ]
-# Web requests: verbs that wait for nobody.
-__all__ += ["impatiently"]
+# Web requests: verbs that wait for nobody, answers that many ask for.
+__all__ += ["SharedAnswer", "impatiently"]
 # Errors.
 __all__ += [
     "DuplicateName",

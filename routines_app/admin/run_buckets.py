@@ -20,7 +20,7 @@ from uuid import UUID
 from django.db.models import Case, F, When
 
 from routines_app import service
-from routines_app.admin.run_facts import PLANNED
+from routines_app.admin.run_facts import due_at
 from routines_app.core.words import RunStatus
 from routines_app.models import Routine, RoutineRun
 
@@ -79,14 +79,13 @@ def read_buckets(routine: Routine, start: datetime, end: datetime) -> list[Bucke
 def _read(routine: Routine, edges: Sequence[datetime]) -> Iterable[Row]:
     """The newest runs of each bucket."""
     runs = RoutineRun.objects.using(service.ledger_alias()).filter(routine_id=routine.pk)
-    due = Case(When(trigger__in=PLANNED, attempt=1, then=F("scheduled_for")), default=F("eligible_at"))
     rows = runs.filter(service.readable(*TIMES)).values_list(
         "id",
         "chain",
         "attempt",
         "status",
         service.SecondsBetween("started_at", "completed_at"),
-        service.SecondsBetween(due, "started_at"),
+        service.SecondsBetween(due_at(), "started_at"),
         "occurrences",
         Case(When(occurrences__gt=1, then=F("scheduled_for"))),
         Case(When(occurrences__gt=1, then=F("scheduled_until"))),

@@ -11,6 +11,7 @@ import pytest
 from celery import Celery
 from celery.app import app_or_default
 from django.contrib.auth.models import Permission, User
+from django.core.cache import cache
 from django.db.models import Min
 from django.test import Client
 
@@ -43,6 +44,12 @@ def looks_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine, too, a look comes to its end: what it leaves for the next one is what a test says."""
     monkeypatch.setattr(apart, "APART_SECONDS", 60.0)
     monkeypatch.setattr(claim, "DECIDE_SECONDS", 60.0)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_shared() -> None:
+    """What pages share in Django's cache is about the rows of another test."""
+    cache.clear()
 
 
 class Time:

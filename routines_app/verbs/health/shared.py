@@ -10,11 +10,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from django.core.cache import cache
+from django.db import connections
 
 from routines_app.conf import get_settings
+from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.said import Said
 from routines_app.verbs.deadline import NoThread, TookTooLong, within
 
@@ -69,6 +72,42 @@ class SharedAnswer:
                 turn.lock.release()  # there is nobody who would
             raise Unanswered(str(error)) from None
 
+    def latest(
+        self, about: str, ask: Callable[[], Facts], *, now: datetime, fresh_seconds: float, kept_seconds: float
+    ) -> Facts:
+        """The last answer at once, up to `kept_seconds` old, with when it was asked for (`asked_at`).
+
+        One that is older than `fresh_seconds` is asked for anew beside it, by one thread of all processes: who comes
+        next finds that one. Only where there is none does somebody wait for it.
+        """
+        kept = _facts(read(self._key(about)))
+        age = None if kept is None else (now - kept["asked_at"]).total_seconds()
+        if kept is None or age is None or not 0 <= age < kept_seconds:
+            return self.renew(about, ask, now=now, kept_seconds=kept_seconds)
+        if age >= fresh_seconds:
+            self._renew_beside(about, lambda: self.renew(about, ask, now=clock.now(), kept_seconds=kept_seconds))
+        return kept
+
+    def renew(self, about: str, ask: Callable[[], Facts], *, now: datetime, kept_seconds: float) -> Facts:
+        """Ask here and now, and let everybody else have the answer."""
+        answer = ask() | {"asked_at": now}
+        write(self._key(about), answer, kept_seconds)
+        return answer
+
+    def _renew_beside(self, about: str, renew: Callable[[], Facts]) -> None:
+        turn, asking = self._current_turn(), f"{self._key(about)}:asking"
+        if not turn.lock.acquire(blocking=False):
+            return
+        turn.taken_at = time.monotonic()
+        if not _first_to_ask(asking):  # another process does
+            turn.lock.release()
+            return
+        thread = threading.Thread(target=_asking, args=(renew, turn, asking), name="routines-asking", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no further thread may be started: the old answer has to do
+            turn.lock.release()
+
     def _key(self, about: str) -> str:
         return f"{get_settings().key_prefix}{self._name}:{about}"
 
@@ -87,6 +126,27 @@ class SharedAnswer:
             return kept
         finally:
             turn.lock.release()
+
+
+def _asking(renew: Callable[[], Facts], turn: _Turn, asking: str) -> None:
+    try:
+        renew()
+    except Exception as error:  # noqa: BLE001 - nobody waits here; who finds no answer any more asks, and is told
+        _said.warn("asking", f"an answer that pages share could not be renewed: {error}")
+    else:
+        _said.over("asking")
+    finally:
+        connections.close_all()
+        turn.lock.release()
+        write(asking, None, 0)
+
+
+def _first_to_ask(key: str) -> bool:
+    """Whether no other process is asking now; what one has begun and never ended is forgotten after a while."""
+    try:
+        return bool(cache.add(key, True, GIVEN_UP_SECONDS))
+    except Exception:  # noqa: BLE001 - without a cache each process asks for itself
+        return True
 
 
 def read(key: str) -> Any:

@@ -127,7 +127,7 @@ def test_the_fleet_page_asks_a_fixed_number_of_questions(operator: Client) -> No
     add_routines(2)
     few = queries_of(operator, address)
     a_working_day()
-    assert queries_of(operator, address) == few == SESSION + 11
+    assert queries_of(operator, address) == few == SESSION + 12
 
 
 def test_the_form_asks_a_fixed_number_of_questions(operator: Client) -> None:
