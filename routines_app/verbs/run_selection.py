@@ -21,7 +21,7 @@ from routines_app.core.errors import InvalidValue
 from routines_app.core.words import RARE_TRIGGERS, Reason, RunStatus, RunTrigger
 from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.verbs.checking.lookup import find_pool, find_routine
+from routines_app.verbs.checking.lookup import find_pool, id_of
 from routines_app.verbs.checking.rules import Text, Word, moment
 from routines_app.verbs.reading import oldest_run_id
 from routines_app.verbs.run_errors import LINES_READ, read_lines
@@ -75,7 +75,7 @@ class RunSelection:
     ) -> Self:
         """The filter, or the error that names the part that is wrong."""
         found = cls(
-            routine_id=None if routine is None else _id_of(routine),
+            routine_id=None if routine is None else id_of(routine),
             status=None if status is None else Word(RunStatus)("status", status),
             trigger=None if trigger is None else Word(RunTrigger)("trigger", trigger),
             reason=None if reason is None else Word(Reason)("reason", reason),
@@ -163,11 +163,6 @@ class RunSelection:
         if self.unrepeated:
             rest &= ~Q(done_again())
         return rest & final_failure() if self.final else rest
-
-
-def _id_of(routine: Routine | int | str) -> int:
-    """Whoever has the routine has looked it up."""
-    return routine.pk if isinstance(routine, Routine) else find_routine(routine).pk
 
 
 class Stretch(NamedTuple):

@@ -16,12 +16,15 @@ from django.db.models import Min
 from django.test import Client
 
 from routines_app import declare, declaring, service
+from routines_app.admin import fleet_page
 from routines_app.execution import heart, renewal, watchdog
 from routines_app.execution.executor import Delivery, execute
 from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.claim import claim
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.ledger import apart, clock
+from routines_app.verbs import upcoming
+from routines_app.verbs.health.notices import ask as notices
 from tests.integration.old_schedulers import (  # noqa: F401 - fixtures
     add_entry,
     beat_schedule,
@@ -47,9 +50,12 @@ def looks_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_shared() -> None:
-    """What pages share in Django's cache is about the rows of another test."""
+def nothing_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pages share in Django's cache is about the rows of another test. Nor is it old however long a test takes:
+    a thread that asks anew beside it would not see what the test has not committed."""
     cache.clear()
+    for module in (fleet_page, notices, upcoming):
+        monkeypatch.setattr(module, "FRESH_SECONDS", 3600)
 
 
 class Time:

@@ -17,7 +17,6 @@ from django.core.cache import cache
 from django.db import connections
 
 from routines_app.conf import get_settings
-from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.said import Said
 from routines_app.verbs.deadline import NoThread, TookTooLong, within
 
@@ -55,8 +54,13 @@ class SharedAnswer:
         self._name = name
         self._turn = _Turn()
 
-    def get(self, about: str, ask: Callable[[], Facts], *, seconds: float, kept_seconds: float) -> Facts:
-        """The answer, at most `kept_seconds` old, within twice `seconds`; else `Unanswered`, or what `ask` raises."""
+    def get(
+        self, about: str, ask: Callable[[], Facts], *, seconds: float, kept_seconds: float, now: datetime | None = None
+    ) -> Facts:
+        """The answer, at most `kept_seconds` old, within twice `seconds`; else `Unanswered`, or what `ask` raises.
+
+        With `now` it says when it was asked for, as `kept` needs it.
+        """
         key = self._key(about)
         kept = _facts(read(key))
         if kept is not None:
@@ -66,7 +70,7 @@ class SharedAnswer:
             raise Unanswered(NOT_YET)
         turn.taken_at = time.monotonic()
         try:
-            return within(seconds, lambda: self._ask(key, ask, turn, kept_seconds))
+            return within(seconds, lambda: self._ask(key, ask, turn, kept_seconds, now))
         except TookTooLong as error:
             if isinstance(error, NoThread):
                 turn.lock.release()  # there is nobody who would
@@ -80,12 +84,22 @@ class SharedAnswer:
         One that is older than `fresh_seconds` is asked for anew beside it, by one thread of all processes: who comes
         next finds that one. Only where there is none does somebody wait for it.
         """
+        limits = {"fresh_seconds": fresh_seconds, "kept_seconds": kept_seconds}
+        kept = self.kept(about, ask, now=now, **limits)
+        return self.renew(about, ask, now=now, kept_seconds=kept_seconds) if kept is None else kept
+
+    def kept(
+        self, about: str, ask: Callable[[], Facts], *, now: datetime, fresh_seconds: float, kept_seconds: float
+    ) -> Facts | None:
+        """The same, or None where there is no answer that is young enough."""
         kept = _facts(read(self._key(about)))
-        age = None if kept is None else (now - kept["asked_at"]).total_seconds()
-        if kept is None or age is None or not 0 <= age < kept_seconds:
-            return self.renew(about, ask, now=now, kept_seconds=kept_seconds)
+        if kept is None or "asked_at" not in kept:
+            return None
+        age = (now - kept["asked_at"]).total_seconds()
+        if not 0 <= age < kept_seconds:
+            return None
         if age >= fresh_seconds:
-            self._renew_beside(about, lambda: self.renew(about, ask, now=clock.now(), kept_seconds=kept_seconds))
+            self._renew_beside(about, lambda: self.renew(about, ask, now=now, kept_seconds=kept_seconds))
         return kept
 
     def renew(self, about: str, ask: Callable[[], Facts], *, now: datetime, kept_seconds: float) -> Facts:
@@ -116,12 +130,12 @@ class SharedAnswer:
             self._turn = _Turn()
         return self._turn
 
-    def _ask(self, key: str, ask: Callable[[], Facts], turn: _Turn, kept_seconds: float) -> Facts:
+    def _ask(self, key: str, ask: Callable[[], Facts], turn: _Turn, kept_seconds: float, now: datetime | None) -> Facts:
         """In its own thread, which lets the next one ask when it has ended, however late that is."""
         try:
             kept = _facts(read(key))  # another request has asked while this one waited for its turn
             if kept is None:
-                kept = ask()
+                kept = {"asked_at": now, **ask()} if now is not None else ask()
                 write(key, kept, kept_seconds)
             return kept
         finally:
