@@ -25,7 +25,8 @@ KEPT = "BENCH_KEPT_FLEET"
 def measure(bench: Bench) -> Iterator[Figure]:
     routines, runs = bench.size((1_000_000, 5_000_000), (1_000, 5_000))
     bench.progress.begin(f"admin with {routines:,} routines and {runs:,} runs")
-    with bench.deployment(kept=os.environ.get(KEPT, "")) as at, at.orm():
+    kept = os.environ.get(KEPT)
+    with bench.kept_deployment(kept) if kept else bench.deployment() as at, at.orm():
         prepare(bench, at, routines, runs)
         most = Cost(0, 0, 0)
         for label, path, bar in measured(at):
