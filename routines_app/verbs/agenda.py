@@ -149,7 +149,7 @@ def _states(chosen: _Chosen, until: datetime, most: int) -> Iterator[RoutineStat
     states = RoutineState.objects.using(ledger_alias()).filter(next_run_at__lte=until).select_related("routine")
     if not chosen.is_all:
         states = states.filter(routine__in=chosen.of(Routine.objects.using(ledger_alias())))
-    return islice(in_order(states), most)  # as many fire first; a million may do so at one moment
+    return islice(in_order(states, at_once=most), most)  # as many fire first; a million may do so at one moment
 
 
 def _noted(states: Iterator[RoutineState], routines: dict[int, Routine]) -> Iterator[RoutineState]:

@@ -71,17 +71,17 @@ def _states(routines: Iterable[RoutineRef] | RoutineRef | None, until: datetime)
     return in_order(states)
 
 
-def in_order(states: QuerySet[RoutineState]) -> Iterator[RoutineState]:
+def in_order(states: QuerySet[RoutineState], at_once: int = READ_AT_ONCE) -> Iterator[RoutineState]:
     """As a beat will look at them, and as `first_fires` takes them.
 
-    Some at a time, each time from where the last ones ended: outside of a transaction a cursor of the database would
+    So many at a time, each time from where the last ones ended: outside of a transaction a cursor of the database would
     find all of them, a million perhaps, before the first is read.
     """
     ordered, some = states.order_by("next_run_at", "routine_id"), list[RoutineState]()
     while True:
-        some = list((ordered.filter(_behind(some[-1])) if some else ordered)[:READ_AT_ONCE])
+        some = list((ordered.filter(_behind(some[-1])) if some else ordered)[:at_once])
         yield from some
-        if len(some) < READ_AT_ONCE:
+        if len(some) < at_once:
             return
 
 
