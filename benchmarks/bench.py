@@ -28,6 +28,10 @@ class Bench:
         """A fresh database and Redis database; `settings` override the Django settings of its processes."""
         return Deployment(self.servers, **settings)
 
+    def kept_deployment(self, database: str) -> Deployment:
+        """One whose database stays for the next time."""
+        return Deployment(self.servers, database)
+
     def wait(self, condition: Callable[[], object], timeout: float, message: str, every: float = 0.05) -> None:
         """Until the condition holds; TimeoutError with the message when it does not in time."""
         wait_for(condition, timeout, message, every)

@@ -31,11 +31,13 @@ ONE_CONNECTION = {"WORKER_CONNECTION_SECONDS": 3600}  # so that the database's s
 class Deployment:
     """Ends everything that it started."""
 
-    def __init__(self, servers: Servers, **settings: Any) -> None:
+    def __init__(self, servers: Servers, kept: str = "", **settings: Any) -> None:
+        """`kept` names a database that is not dropped at the end, and used again as it is."""
         self.name = f"d{uuid4().hex[:8]}"
         self.servers = servers
         self.settings = settings
-        self.database_url = servers.new_database()
+        self.kept = kept
+        self.database_url = servers.kept_database(kept) if kept else servers.new_database()
         self.redis_url = servers.new_redis_url()
         self._directory = tempfile.TemporaryDirectory(prefix="routines-bench-")
         self.processes: list[Process] = []
@@ -48,7 +50,8 @@ class Deployment:
             if process.running:
                 process.kill9()
         self.database.close()
-        self.servers.drop_database(self.database_name)
+        if not self.kept:
+            self.servers.drop_database(self.database_name)
         self.redis.flushdb()
         self._directory.cleanup()
 

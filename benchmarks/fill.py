@@ -49,21 +49,6 @@ SELECT 'bench-' || n, %(task)s, '[]', '{}', %(interval_id)s,
 FROM generate_series(0, %(count)s - 1) AS n
 """
 
-_RUNS = """
-INSERT INTO routines_routinerun (
-    id, routine_id, status, reason, task, scheduled_for, eligible_at, admitted_at, publish_count, dispatched_at,
-    started_at, completed_at, idempotency_key, worker, result
-)
-SELECT (lpad(to_hex((extract(epoch FROM slot) * 1000)::bigint), 12, '0') || '7' || substr(md5(n::text), 1, 3)
-        || '8' || substr(md5(n::text), 4, 15))::uuid,
-       (SELECT min(id) FROM routines_routine) + n %% %(routines)s,
-       CASE WHEN n %% 50 = 0 THEN 'FAILED' ELSE 'SUCCESS' END, CASE WHEN n %% 50 = 0 THEN 'exception' ELSE '' END,
-       %(task)s, slot, slot, slot, 1, slot + interval '20 ms', slot + interval '50 ms',
-       slot + interval '50 ms' + n %% 3000 * interval '1 ms', 'fill:' || n, 'worker@bench', 'null'
-FROM generate_series(1, %(count)s) AS n,
-     LATERAL (SELECT now() - (%(count)s - n) * interval '1 day' / %(count)s AS slot) AS planned
-"""
-
 
 def number_of(name: str) -> int:
     """The place of a routine or entry among its kind; its first slot is that many steps after the first one's."""
@@ -110,26 +95,6 @@ def add_routines(
     at.sql("VACUUM ANALYZE routines_routine, routines_routinestate")
 
 
-def skew_routines(at: Deployment) -> None:
-    """Make few of them special, as they are in a real fleet: what is rare, and where it stands, is what lists are slow
-    at. Those of one kind are of one stretch of names, so that no walk along an index meets them early."""
-    special = {
-        "concurrency_policy = 'REPLACE'": "id % 2000 = 3",
-        "priority = 'LOW'": "id % 10000 = 5",
-        "task = 'gone.tasks.old'": "id % 4000 = 9",
-        "declared_in = 'code:code'": "id % 2000 = 13",
-        """tags = '["rare"]', "group" = 'rare'""": "name LIKE 'bench-9%' AND id % 200 = 7",
-        "status = 'PAUSED'": "name LIKE 'bench-8%' AND id % 5 = 0",
-    }
-    for change, which in special.items():
-        at.sql(f"UPDATE routines_routine SET {change} WHERE {which}")
-    paused = "routine_id IN (SELECT id FROM routines_routine WHERE status = 'PAUSED')"
-    at.sql(f"UPDATE routines_routinestate SET next_run_at = NULL, next_source = 'paused' WHERE {paused}")
-    at.sql("UPDATE routines_routinestate SET failure_count = 2 WHERE routine_id % 3000 = 41")
-    at.sql("UPDATE routines_routinestate SET last_run_at = now() WHERE routine_id % 200 <> 21")
-    at.sql("VACUUM ANALYZE routines_routine, routines_routinestate")
-
-
 def _fingerprint(interval_ms: int, end_at: datetime | None) -> str:
     return schedule_fingerprint(
         trigger_kind="INTERVAL",
@@ -142,12 +107,6 @@ def _fingerprint(interval_ms: int, end_at: datetime | None) -> str:
         min_interval_ms=None,
         max_interval_ms=None,
     )
-
-
-def add_runs(at: Deployment, count: int, routines: int) -> None:
-    """A day's history, spread evenly over the routines; every fiftieth run failed."""
-    at.database.execute(_RUNS, {"count": count, "routines": routines, "task": EMPTY})
-    at.sql("VACUUM ANALYZE routines_routinerun")
 
 
 def add_django_celery_beat_entries(

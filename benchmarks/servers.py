@@ -55,13 +55,29 @@ class Servers:
 
     def _make_template(self) -> None:
         """Migrated once; each deployment gets a copy."""
-        url = self._create(f"{self._name}_template", "template1")
+        self._migrate(self._create(f"{self._name}_template", "template1"))
+
+    def _migrate(self, url: str) -> None:
         environment = process_environment(url, self.redis_url(0), self._name)
         command = [sys.executable, str(ROOT / "manage.py"), "migrate", "--verbosity=0", "--skip-checks"]
         subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=True)
 
     def new_database(self) -> str:
         return self._create(f"{self._name}_{next(self._numbers)}", f"{self._name}_template")
+
+    def kept_database(self, name: str) -> str:
+        """One that stays when everything ends, and is there the next time: on a server that was given."""
+        if self.postgres is not None:
+            raise ValueError("an embedded server keeps nothing: give BENCH_DATABASE_URL too")
+        if not self._exists(name):
+            self._execute(f"CREATE DATABASE {name}")
+        self._migrate(self._url_of(name))
+        return self._url_of(name)
+
+    def _exists(self, name: str) -> bool:
+        with psycopg.connect(self._database_url) as connection:
+            found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone()
+        return found is not None
 
     def _create(self, name: str, template: str) -> str:
         self._execute(f"CREATE DATABASE {name} TEMPLATE {template}")

@@ -103,6 +103,7 @@ from routines_app.verbs.health.notices.ask import Notices, fleet_notices, recent
 from routines_app.verbs.health.notices.backlog import HELD_BY_PEOPLE
 from routines_app.verbs.health.notices.notice import Notice, NoticeKind, NoticeLevel
 from routines_app.verbs.health.recent import recent_health
+from routines_app.verbs.health.shared import SharedAnswer
 from routines_app.verbs.health.standing import Presence, presence
 from routines_app.verbs.held_rows import impatiently
 from routines_app.verbs.hint import clear_hints, propose_factor, propose_interval, propose_next_time
@@ -130,7 +131,14 @@ from routines_app.verbs.plan import PlannedFire, plan
 from routines_app.verbs.plan_leases import Difference, LeaseDecision, LeasePlan, Verdict, plan_leases
 from routines_app.verbs.prune_runs import prune_runs
 from routines_app.verbs.queue import Queue, QueuedRun, RunningRun, queue
-from routines_app.verbs.reading import LARGE_FIELDS, now, oldest_run_id, run_created_at, runs_together
+from routines_app.verbs.reading import (
+    LARGE_FIELDS,
+    SecondsBetween,
+    now,
+    oldest_run_id,
+    rows_together,
+    run_created_at,
+)
 from routines_app.verbs.release_lease import release_lease
 from routines_app.verbs.replan import replan_changed, replan_routine
 from routines_app.verbs.reset import reset_routine
@@ -247,17 +255,18 @@ __all__ += ["remove_filter", "save_filter", "saved_filters", "unregistered_tasks
 # Querysets: what those need to know who read the ledger themselves.
 __all__ += [
     "LARGE_FIELDS",
+    "SecondsBetween",
     "error_line",
     "error_start",
     "ledger_alias",
     "now",
     "oldest_run_id",
     "readable",
+    "rows_together",
     "run_created_at",
-    "runs_together",
 ]
-# Web requests: verbs that wait for nobody.
-__all__ += ["impatiently"]
+# Web requests: verbs that wait for nobody, answers that many ask for.
+__all__ += ["SharedAnswer", "impatiently"]
 # Errors.
 __all__ += [
     "DuplicateName",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.admin.views.main import ChangeList
-from django.db.models import QuerySet
+from django.contrib.admin.views.main import ORDER_VAR, ChangeList
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import Greatest
 from django.http import HttpRequest
 
 from routines_app.admin.recent import recent_runs
+from routines_app.admin.routine_filters import NEVER, RanFilter
 from routines_app.admin.run_facts import overdue_runs
 from routines_app.core.words import RoutineStatus, TriggerKind
+from routines_app.models import RoutineState
 
 NEXT_LOOK = {
     RoutineStatus.PAUSED: ["paused_until", "name"],
@@ -20,6 +22,10 @@ NEXT_LOOK = {
 }
 """By status: the order that an order by next fire comes to."""
 ALWAYS_OPEN = 2  # filters: by status and by health
+STATE = "state__"
+NEWEST_FIRST = ["-state__routine_id"]
+"""The order of what never ran, unless another is asked for: most of it is new, and along this one at worst all states
+are looked through once."""
 SORTED = 50_000  # rows that are sorted rather than looked for along an index
 
 
@@ -33,19 +39,16 @@ class RoutineChangeList(ChangeList):
             spec.template = "routines/filter.html"
         return found
 
-    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
-        """With every row's state known to be there, the order by next fire can follow its index."""
-        found = super().get_queryset(request, exclude_parameters)
-        return found.filter(state__isnull=False) if _is_by_next_fire(found) else found
-
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
         """Of what is not ACTIVE the next fire is known without its state, which is at the far end of the index by next
         fire: a paused routine is looked at when its pause ends, and no other at all."""
         ordering = super().get_ordering(request, queryset)
         known = NEXT_LOOK.get(self.params.get("status__exact", ""))
-        if known is None:
-            return ordering
-        return [told for term in ordering for told in (_instead(term, known) if _is_next_fire(term) else [term])]
+        if known is not None:
+            return [told for term in ordering for told in (_instead(term, known) if _is_next_fire(term) else [term])]
+        if self.params.get(RanFilter.parameter_name) == NEVER and ORDER_VAR not in self.params:
+            return NEWEST_FIRST
+        return _along_the_index(ordering)
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -62,6 +65,8 @@ class RoutineChangeList(ChangeList):
         ordered = self.queryset.select_related(None)
         if not self.paginator.is_capped or self._is_at_the_far_end():
             ordered = ordered.order_by(*(_unindexed(term) for term in ordered.query.order_by))
+        elif _is_by_next_fire(ordered):  # with every row's state known to be there, it can follow the states' index
+            ordered = ordered.filter(state__isnull=False)
         ids = list(ordered.values_list("pk", flat=True)[query.low_mark : query.high_mark])
         rows = {row.pk: row for row in self.root_queryset.filter(pk__in=ids)}
         return [rows[pk] for pk in ids if pk in rows]
@@ -73,6 +78,16 @@ class RoutineChangeList(ChangeList):
         return bool((self.query or manual) and self.queryset.order_by()[:SORTED].count() < SORTED)
 
 
+def _along_the_index(ordering: list[Any]) -> list[Any]:
+    """What fires at the same moment comes in the order of the ids, as in the index: a million may, at midnight, and
+    would all be sorted by their names for one page."""
+    place = next((place for place, term in enumerate(ordering) if _is_next_fire(term)), None)
+    if place is None:
+        return ordering
+    last = f"-{STATE}routine_id" if _is_descending(ordering[place]) else f"{STATE}routine_id"
+    return [*ordering[: place + 1], last]
+
+
 def _is_by_next_fire(rows: QuerySet[Any]) -> bool:
     return any(_is_next_fire(term) for term in rows.query.order_by)
 
@@ -82,7 +97,11 @@ def _is_next_fire(term: Any) -> bool:
 
 
 def _instead(term: Any, fields: list[str]) -> list[str]:
-    return [f"-{field}" for field in fields] if str(term).startswith("-") else fields
+    return [f"-{field}" for field in fields] if _is_descending(term) else fields
+
+
+def _is_descending(term: Any) -> bool:
+    return term.startswith("-") if isinstance(term, str) else bool(getattr(term, "descending", False))
 
 
 def _unindexed(term: Any) -> Any:
@@ -94,5 +113,10 @@ def _unindexed(term: Any) -> Any:
     if not isinstance(term, str):
         return term
     field = term.removeprefix("-")
-    value = Greatest(field, field)
+    value = _of_its_state(field) if field.startswith(STATE) else Greatest(field, field)
     return value.desc() if term.startswith("-") else value.asc()
+
+
+def _of_its_state(field: str) -> Subquery:
+    """Asked of each row that matches: a join would read a million states for a few thousand."""
+    return Subquery(RoutineState.objects.filter(pk=OuterRef("pk")).values(field.removeprefix(STATE))[:1])

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
 
 from django.db import connections
-from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Min, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Case, Count, DateTimeField, ExpressionWrapper, Min, Q, QuerySet, Value, When
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy, ngettext
@@ -19,7 +20,7 @@ from routines_app import service
 from routines_app.admin.charts import Column, meter
 from routines_app.admin.due_markup import GRACE
 from routines_app.admin.phrases import seconds_in_words
-from routines_app.admin.run_facts import late_seconds, overdue_runs
+from routines_app.admin.run_facts import due_at, overdue_runs
 from routines_app.admin.translating import grouped
 from routines_app.core.words import Reason, RoutineStatus, RunStatus
 from routines_app.models import Node, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
@@ -31,14 +32,15 @@ if TYPE_CHECKING:
 ROWS = 20
 SAMPLE = 5_000  # rows that are looked at for the lateness of the last hour; the newest ones
 MINUTES = 60
+HOUR_SECONDS = 3600
 STILL_SECONDS = 60.0  # what waits for a moment is everyday
+MOST_UNSTOPPED = 1_000  # bodies that will not stop
 OVERDUE_READ = 1_000  # routines that are due and not claimed, the first ones
 WAITS_FOR: dict[str, _StrPromise] = {
     Reason.NONE: gettext_lazy("To be published"),
     Reason.CEILING: gettext_lazy("For room in a pool"),
     Reason.NOT_YET: gettext_lazy("For their time (retry, jitter)"),
 }
-LATENESS_FIELDS = ("pk", "status", "reason", "started_at", "scheduled_for", "eligible_at", "trigger", "attempt")
 
 
 def runs() -> QuerySet[RoutineRun]:
@@ -120,21 +122,30 @@ class Lateness:
         return ngettext("last {count} minute", "last {count} minutes", minutes).format(count=minutes)
 
 
+class _Row(NamedTuple):
+    """What is read of a run, in seconds: the database subtracts faster than times are read."""
+
+    id: UUID
+    status: str
+    reason: str
+    started_ago: float | None
+    started_late: float | None
+    eligible_for: float
+    late_by_now: float
+    """If it started now; below zero: it is not due."""
+
+
 def lateness(now: datetime) -> Lateness:
     """Read from the newest run backwards: ids carry the time of creation, so no other index is needed.
 
     A condition on the start would make the database walk on through all that never started: it is left to Python.
     """
-    hour_ago = now - timedelta(hours=1)
-    newest = runs().filter(pk__gte=service.oldest_run_id(now - timedelta(days=1))).order_by("-pk")
-    newest = newest.filter(service.readable("started_at", "scheduled_for", "eligible_at"))  # as good as all of them
-    rows = list(newest.values_list(*LATENESS_FIELDS)[:SAMPLE])
+    rows = _newest(now)
     by_minute: dict[int, list[float]] = defaultdict(list)
-    for _, _, _, started_at, *facts in rows:
-        late = late_seconds(started_at, *facts)
-        if late is not None and started_at >= hour_ago:
-            by_minute[int((now - started_at).total_seconds() // 60)].append(late)
-    unstarted = [*_late_so_far(rows, now), *_unclaimed(now)]
+    for row in rows:
+        if row.started_ago is not None and row.started_late is not None and row.started_ago <= HOUR_SECONDS:
+            by_minute[int(row.started_ago // 60)].append(max(0.0, row.started_late))
+    unstarted = [*_late_so_far(rows), *_unclaimed(now)]
     by_minute[0] += unstarted
     every = sorted(late for minute in by_minute.values() for late in minute)
     return Lateness(
@@ -149,12 +160,27 @@ def lateness(now: datetime) -> Lateness:
     )
 
 
-def _late_so_far(rows: list[Any], now: datetime) -> Iterator[float]:
+def _newest(now: datetime) -> list[_Row]:
+    newest = runs().filter(pk__gte=service.oldest_run_id(now - timedelta(days=1))).order_by("-pk")
+    newest = newest.filter(service.readable("started_at", "scheduled_for", "eligible_at"))  # as good as all of them
+    at = Value(now, output_field=DateTimeField())
+    rows = newest.values_list(
+        "pk",
+        "status",
+        "reason",
+        service.SecondsBetween("started_at", at),
+        service.SecondsBetween(due_at(), "started_at"),
+        service.SecondsBetween("eligible_at", at),
+        service.SecondsBetween(due_at(), at),
+    )
+    return [_Row._make(row) for row in rows[:SAMPLE]]
+
+
+def _late_so_far(rows: list[_Row]) -> Iterator[float]:
     """Of runs that are due and wait, for a worker or to be sent; what people have paused is not late."""
-    for _, status, reason, _, scheduled_for, eligible_at, *facts in rows:
-        is_due = status == RunStatus.PENDING and eligible_at < now and reason not in service.HELD_BY_PEOPLE
-        if is_due and (late := late_seconds(now, scheduled_for, eligible_at, *facts)) is not None:
-            yield late
+    for row in rows:
+        if row.status == RunStatus.PENDING and row.eligible_for > 0 and row.reason not in service.HELD_BY_PEOPLE:
+            yield max(0.0, row.late_by_now)
 
 
 def _unclaimed(now: datetime) -> Iterator[float]:
@@ -166,11 +192,11 @@ def _unclaimed(now: datetime) -> Iterator[float]:
     yield from ((now - at).total_seconds() for at in due if at is not None)
 
 
-def _minutes_covered(rows: list[Any], now: datetime) -> int:
+def _minutes_covered(rows: list[_Row], now: datetime) -> int:
     """The whole minutes since the oldest row was created: what started before may have rows that were not read."""
     if len(rows) < SAMPLE:
         return MINUTES
-    covered = now - service.run_created_at(rows[-1][0])
+    covered = now - service.run_created_at(rows[-1].id)
     return min(MINUTES, max(1, covered // timedelta(minutes=1)))
 
 
@@ -214,12 +240,18 @@ def parked() -> list[Routine]:
 
 
 def failing() -> list[RoutineState]:
-    """Routines with a body that cannot be stopped, then those whose last chains were exhausted, the worst first."""
-    overdue = Exists(overdue_runs().filter(routine_id=OuterRef("pk")))
-    states = RoutineState.objects.using(service.ledger_alias()).annotate(overdue=overdue)
-    active = states.filter(routine__status__in=[RoutineStatus.ACTIVE, RoutineStatus.PAUSED])
-    bad = active.filter(Q(failure_count__gt=0) | Q(pk__in=overdue_runs().values("routine_id")))
-    return list(bad.select_related("routine").order_by("-overdue", "-failure_count")[:ROWS])
+    """Routines with a body that cannot be stopped, then those whose last chains were exhausted, the worst first.
+
+    Each by its own index: asked for in one statement, all states are looked through.
+    """
+    living = RoutineState.objects.using(service.ledger_alias()).filter(
+        routine__status__in=[RoutineStatus.ACTIVE, RoutineStatus.PAUSED]
+    )
+    unstopped = set(overdue_runs().values_list("routine_id", flat=True)[:MOST_UNSTOPPED])
+    bad = Q(failure_count__gt=0) if not unstopped else Q(failure_count__gt=0) | Q(pk__in=unstopped)
+    overdue = Case(When(pk__in=unstopped, then=True), default=False) if unstopped else Value(False)
+    worst = living.filter(bad).annotate(overdue=overdue).select_related("routine")
+    return list(worst.order_by("-overdue", "-failure_count")[:ROWS])
 
 
 def storage(now: datetime) -> list[tuple[str, int]]:

@@ -2,46 +2,94 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.dateformat import format as date_format
+from django.utils.safestring import mark_safe
+from django.utils.translation import get_language, ngettext, override, pgettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, pgettext
 
 from routines_app import service
 from routines_app.admin import fleet_facts
 from routines_app.admin.charts import COUNTS, SECONDS, Column, column_chart
-from routines_app.admin.fleet_queue import queue_facts
+from routines_app.admin.fleet_queue import chosen_pool, queue_facts, verbs_for
+from routines_app.admin.markup import server_now
 from routines_app.admin.translating import grouped
 
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
 
 POOLS = 100  # that are shown; nobody looks through more
+FRESH_SECONDS = 4  # less than a page waits before it asks again
+KEPT_SECONDS = 60  # where nobody has looked for so long, the next one waits
+
+_shared = service.SharedAnswer("fleet-1")
 
 
 def fleet_page(admin: RoutineAdmin, request: HttpRequest) -> TemplateResponse:
+    """Asked anew: whoever has just done something sees what came of it."""
     admin.require_view(request)
+    look = Look.of(request)
+    live = _shared.renew(look.name, look.shown, now=service.now(), kept_seconds=KEPT_SECONDS)
     context = {
         **admin.admin_site.each_context(request),
         "title": _("Fleet"),
         "opts": admin.model._meta,
         "section": "fleet",
-        **_facts(request),
+        "chosen_pool": look.pool,
+        "live": mark_safe(live["html"]),  # noqa: S308 # nosec B308, B703 - a template of ours has made it
     }
     return TemplateResponse(request, "routines/fleet.html", context)
 
 
 def fleet_fragment(admin: RoutineAdmin, request: HttpRequest) -> HttpResponse:
+    """What everybody shares who looks at the same: it says how old it is, and a new one is made beside."""
     admin.require_view(request)
-    return render(request, "routines/fleet_live.html", _facts(request))
+    look = Look.of(request)
+    live = _shared.latest(
+        look.name, look.shown, now=service.now(), fresh_seconds=FRESH_SECONDS, kept_seconds=KEPT_SECONDS
+    )
+    return HttpResponse(server_now() + live["html"])
 
 
-def _facts(request: HttpRequest) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """All that two viewers of the fleet may see otherwise."""
+
+    pool: str
+    verbs: tuple[tuple[str, bool], ...]
+    zone: tzinfo
+    language: str
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Look:
+        return cls(
+            pool=chosen_pool(request),
+            verbs=tuple(verbs_for(request).items()),
+            zone=timezone.get_current_timezone(),
+            language=get_language() or "",
+        )
+
+    @property
+    def name(self) -> str:
+        """Fit for the key of a cache."""
+        said = repr((self.pool, self.verbs, str(self.zone), self.language))
+        return hashlib.sha256(said.encode()).hexdigest()[:32]
+
+    def shown(self) -> dict[str, str]:
+        """In whichever thread it is asked for."""
+        with timezone.override(self.zone), override(self.language or None):
+            return {"html": render_to_string("routines/fleet_live.html", _facts(self))}
+
+
+def _facts(look: Look) -> dict[str, Any]:
     now = service.now()
     late = fleet_facts.lateness(now)
     active = fleet_facts.active()
@@ -63,7 +111,8 @@ def _facts(request: HttpRequest) -> dict[str, Any]:
         "coming_chart": column_chart(_hours(coming), label=_("Fires of the coming 24 hours, per hour"), unit=COUNTS),
         "storage": sizes,
         "storage_total": sum(size for _table, size in sizes),
-        **queue_facts(request, pools),
+        **queue_facts(look.pool, pools),
+        **dict(look.verbs),
     }
 
 

@@ -30,10 +30,9 @@ class Part:
         return cls(rows=rows[:SHOWN], more=max(0, len(rows) - SHOWN))
 
 
-def queue_facts(request: HttpRequest, pools: Sequence[Pool]) -> dict[str, Any]:
+def queue_facts(chosen: str, pools: Sequence[Pool]) -> dict[str, Any]:
     """What the card needs. A pool that is not there is said; nothing else of the page suffers."""
-    chosen = chosen_pool(request)
-    facts = {"chosen_pool": chosen, "pool_names": [pool.name for pool in pools], **_verbs(request)}
+    facts: dict[str, Any] = {"chosen_pool": chosen, "pool_names": [pool.name for pool in pools]}
     try:
         queue = service.queue(chosen or None, limit=READ)
     except RoutineError as refused:
@@ -56,5 +55,6 @@ def chosen_pool(request: HttpRequest) -> str:
     return request.GET.get("pool", "")
 
 
-def _verbs(request: HttpRequest) -> dict[str, bool]:
+def verbs_for(request: HttpRequest) -> dict[str, bool]:
+    """What the card offers to this person."""
     return {"may_clear": may(request, "cancel_routinerun"), "may_run": may(request, "run_routine")}

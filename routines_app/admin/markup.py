@@ -23,6 +23,11 @@ def pill(status: str, *, title: str = "") -> SafeString:
     )
 
 
+def server_now() -> SafeString:
+    """The server's time, by which a script keeps relative times fresh: the browser's clock may be wrong."""
+    return format_html('<span hidden data-now="{}"></span>', service.now().isoformat(timespec="milliseconds"))
+
+
 def moment(at: datetime | None) -> SafeString:
     """A time as people say it (a script keeps that fresh) and as the clock of the page's zone shows it."""
     return time_as(ago_or_in(at, service.now()), at) if at else NOTHING

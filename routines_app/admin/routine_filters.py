@@ -14,10 +14,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from routines_app import service
-from routines_app.models import DECLARED_IN_DATABASE, Pool, Routine, RoutineState
+from routines_app.models import DECLARED_IN_DATABASE, Pool, Routine
 
 OFFERED = 30  # pools and groups; any other is reached by its address
 NONE = "none"
+NEVER = "never"
 
 
 class PoolFilter(admin.SimpleListFilter):
@@ -95,12 +96,10 @@ class RanFilter(admin.SimpleListFilter):
     parameter_name = "ran"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:  # noqa: ARG002
-        return [("never", str(_("Never ran")))]
+        return [(NEVER, str(_("Never ran, newest first")))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Routine]) -> QuerySet[Routine]:  # noqa: ARG002
-        if self.value() != "never":
-            return queryset
-        return queryset.filter(pk__in=RoutineState.objects.filter(last_run_at=None).values("pk"))
+        return queryset.filter(state__last_run_at=None, state__isnull=False) if self.value() == NEVER else queryset
 
 
 def _with_chosen(offered: list[tuple[str, str]], chosen: str) -> list[tuple[str, str]]:

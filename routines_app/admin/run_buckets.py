@@ -17,17 +17,38 @@ from statistics import quantiles
 from typing import NamedTuple
 from uuid import UUID
 
+from django.db.models import Case, F, When
+
 from routines_app import service
-from routines_app.admin.run_facts import late_seconds
+from routines_app.admin.run_facts import due_at
 from routines_app.core.words import RunStatus
 from routines_app.models import Routine, RoutineRun
 
 BUCKETS = 60
-READ_PER_BUCKET = 80  # runs: what all buckets together cost is felt, but not waited for
+READ_PER_BUCKET = 48  # runs: what all buckets together cost is felt, but not waited for
 TIMES = ("started_at", "completed_at", "scheduled_for", "eligible_at", "scheduled_until")
-FIELDS = ("id", "routine_id", "chain", "attempt", "status", "trigger", "occurrences", *TIMES)
 TRIED_AGAIN = "retried"
 KINDS = ("success", TRIED_AGAIN, "failed", "running", "pending", "skipped", "cancelled")
+
+
+class Row(NamedTuple):
+    """What is read of a run: thousands are, so what the database can subtract it subtracts."""
+
+    id: UUID
+    chain: UUID | None
+    attempt: int
+    status: str
+    took: float | None
+    late: float | None
+    """Below zero: it started early."""
+    occurrences: int = 1
+    scheduled_for: datetime | None = None
+    """Of a row that stands for many slots the first, and the last; of others they are not read."""
+    scheduled_until: datetime | None = None
+
+    @property
+    def chain_id(self) -> UUID:
+        return self.chain or self.id
 
 
 class Quantiles(NamedTuple):
@@ -55,19 +76,28 @@ def read_buckets(routine: Routine, start: datetime, end: datetime) -> list[Bucke
     return bucketed(_read(routine, edges), edges)
 
 
-def _read(routine: Routine, edges: Sequence[datetime]) -> Iterable[RoutineRun]:
+def _read(routine: Routine, edges: Sequence[datetime]) -> Iterable[Row]:
     """The newest runs of each bucket."""
     runs = RoutineRun.objects.using(service.ledger_alias()).filter(routine_id=routine.pk)
-    runs = runs.filter(service.readable(*TIMES)).only(*FIELDS).order_by("-id")
-    ids = [service.oldest_run_id(edge) for edge in edges]
-    return service.runs_together(
-        runs.filter(pk__gte=first, pk__lt=beyond)[:READ_PER_BUCKET] for first, beyond in pairwise(ids)
+    rows = runs.filter(service.readable(*TIMES)).values_list(
+        "id",
+        "chain",
+        "attempt",
+        "status",
+        service.SecondsBetween("started_at", "completed_at"),
+        service.SecondsBetween(due_at(), "started_at"),
+        "occurrences",
+        Case(When(occurrences__gt=1, then=F("scheduled_for"))),
+        Case(When(occurrences__gt=1, then=F("scheduled_until"))),
     )
+    ids = [service.oldest_run_id(edge) for edge in edges]
+    each = [{"pk__gte": first, "pk__lt": beyond} for first, beyond in pairwise(ids)]
+    return map(Row._make, service.rows_together(rows.order_by("-id"), each, limit=READ_PER_BUCKET))
 
 
-def bucketed(runs: Iterable[RoutineRun], edges: Sequence[datetime]) -> list[Bucket]:
+def bucketed(runs: Iterable[Row], edges: Sequence[datetime]) -> list[Bucket]:
     """The runs, sorted into the buckets between the edges."""
-    of_each: list[list[RoutineRun]] = [[] for _ in edges[1:]]
+    of_each: list[list[Row]] = [[] for _ in edges[1:]]
     last_attempts: dict[UUID, int] = {}
     skipped = [0] * len(of_each)
     for run in runs:
@@ -75,18 +105,19 @@ def bucketed(runs: Iterable[RoutineRun], edges: Sequence[datetime]) -> list[Buck
         if run.occurrences > 1:
             skipped = [before + more for before, more in zip(skipped, slots_within(run, edges), strict=True)]
         else:
-            of_each[_place(service.run_created_at(run.pk), edges)].append(run)
+            of_each[_place(service.run_created_at(run.id), edges)].append(run)
     return [
         _bucket(found, edges[place], edges[place + 1], last_attempts, skipped[place])
         for place, found in enumerate(of_each)
     ]
 
 
-def slots_within(run: RoutineRun, edges: Sequence[datetime]) -> list[int]:
+def slots_within(run: Row, edges: Sequence[datetime]) -> list[int]:
     """How many of the slots that a row stands for lie in each bucket, if they are as far apart from each other."""
-    last = run.scheduled_until or run.scheduled_for
-    apart = (last - run.scheduled_for) / (run.occurrences - 1) or timedelta(microseconds=1)
-    before = [min(max(ceil((edge - run.scheduled_for) / apart), 0), run.occurrences) for edge in edges]
+    first = run.scheduled_for or service.run_created_at(run.id)
+    last = run.scheduled_until or first
+    apart = (last - first) / (run.occurrences - 1) or timedelta(microseconds=1)
+    before = [min(max(ceil((edge - first) / apart), 0), run.occurrences) for edge in edges]
     return [later - earlier for earlier, later in pairwise(before)]
 
 
@@ -96,7 +127,7 @@ def _place(at: datetime, edges: Sequence[datetime]) -> int:
 
 
 def _bucket(
-    runs: Sequence[RoutineRun], begin: datetime, end: datetime, last_attempts: dict[UUID, int], skipped: int
+    runs: Sequence[Row], begin: datetime, end: datetime, last_attempts: dict[UUID, int], skipped: int
 ) -> Bucket:
     weight = _weight(runs, begin, end)
     counted = Counter(_kind(run, last_attempts) for run in runs)
@@ -107,32 +138,23 @@ def _bucket(
         begin=begin,
         end=end,
         counts={kind: counts[kind] for kind in KINDS if kind in counts},
-        durations=_measured(_length(run) for run in runs),
-        lateness=_measured(_late(run) for run in runs),
+        durations=_measured(run.took for run in runs),
+        lateness=_measured(None if run.late is None else max(0.0, run.late) for run in runs),
         is_estimate=len(runs) >= READ_PER_BUCKET,
     )
 
 
-def _weight(runs: Sequence[RoutineRun], begin: datetime, end: datetime) -> float:
+def _weight(runs: Sequence[Row], begin: datetime, end: datetime) -> float:
     """For how many runs each one stands that was read: those before it are taken to lie as densely."""
     if len(runs) < READ_PER_BUCKET:
         return 1.0
-    covered = end - service.run_created_at(min(run.pk for run in runs))
+    covered = end - service.run_created_at(min(run.id for run in runs))
     return max((end - begin) / covered, 1.0) if covered > timedelta() else 1.0
 
 
-def _kind(run: RoutineRun, last_attempts: dict[UUID, int]) -> str:
+def _kind(run: Row, last_attempts: dict[UUID, int]) -> str:
     was_last = run.attempt == last_attempts[run.chain_id]
     return TRIED_AGAIN if run.status != RunStatus.SUCCESS and not was_last else run.status.lower()
-
-
-def _length(run: RoutineRun) -> float | None:
-    ended = run.started_at and run.completed_at
-    return (run.completed_at - run.started_at).total_seconds() if ended else None  # type: ignore[operator]
-
-
-def _late(run: RoutineRun) -> float | None:
-    return late_seconds(run.started_at, run.scheduled_for, run.eligible_at, run.trigger, run.attempt)
 
 
 def _measured(lengths: Iterable[float | None]) -> Quantiles | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.db.models import QuerySet
+from django.db.models import Case, F, QuerySet, When
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -55,6 +55,11 @@ def late_seconds(
         return None
     due = scheduled_for if trigger in PLANNED and attempt == 1 else eligible_at
     return max(0.0, (started_at - due).total_seconds())
+
+
+def due_at() -> Case:
+    """The same for the database: from when on a run is late."""
+    return Case(When(trigger__in=PLANNED, attempt=1, then=F("scheduled_for")), default=F("eligible_at"))
 
 
 def label_of(run: RoutineRun, now: datetime) -> str:

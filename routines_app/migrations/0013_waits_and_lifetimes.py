@@ -1,28 +1,9 @@
-"""What a run has waited for, which run was in its way, and from when to when beats and workers were there.
-
-Databases without partial indexes (MySQL, MariaDB) get a plain one, as in 0002.
-"""
-
-from typing import Any
+"""What a run has waited for, which run was in its way, and from when to when beats and workers were there."""
 
 from django.db import migrations, models
 from django.db.models import Q
 
 import routines_app.models.json_field
-
-BLOCKED = models.Index(fields=["blocked_by"], name="run_by_blocker", condition=Q(blocked_by__isnull=False))
-PLAIN = models.Index(fields=["blocked_by"], name="run_by_blocker_plain")
-
-
-def add_plain_index(apps: Any, schema_editor: Any) -> None:
-    connection = schema_editor.connection
-    if connection.features.supports_partial_indexes:
-        return
-    model = apps.get_model("routines", "RoutineRun")
-    with connection.cursor() as cursor:
-        there = connection.introspection.get_constraints(cursor, model._meta.db_table)
-    if PLAIN.name not in there:
-        schema_editor.add_index(model, PLAIN)
 
 
 class Migration(migrations.Migration):
@@ -79,7 +60,4 @@ class Migration(migrations.Migration):
                 help_text="What it has waited for, as core/waits.py writes it; NULL: nothing.", null=True
             ),
         ),
-        migrations.AddIndex(model_name="routinerun", index=BLOCKED),
-        # Nothing is taken back: the index goes with its column.
-        migrations.RunPython(add_plain_index, migrations.RunPython.noop, atomic=False),
     ]

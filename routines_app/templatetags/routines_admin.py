@@ -8,7 +8,6 @@ from typing import Any
 from django import template
 from django.template.loader import render_to_string
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import pgettext
 
@@ -85,8 +84,7 @@ def page_zone(context: template.Context) -> dict[str, object]:
 
 @register.simple_tag
 def server_now() -> SafeString:
-    """The server's time, by which a script keeps relative times fresh: the browser's clock may be wrong."""
-    return format_html('<span hidden data-now="{}"></span>', service.now().isoformat(timespec="milliseconds"))
+    return markup.server_now()
 
 
 @register.filter

@@ -7,6 +7,7 @@ schedules, as `fires_per_hour` counts: routines with the same schedule once.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,8 +31,8 @@ from routines_app.verbs.usual import usual_seconds
 
 HORIZON = Duration(least=60 * SECOND, most=DAY)
 LIMIT = Integer(least=1, most=10_000)
-COMPUTED = 5_000  # fires, and routines that are read for them: more than a person looks through
-ROUTINES_MEASURED = 300  # whose usual duration is asked for; those that fire most
+COMPUTED = 500  # fires, and routines that are read for them, unless more are asked for: some 100 ms
+ROUTINES_MEASURED = 100  # whose usual duration is asked for; those that fire most
 POOLS = 100  # that are told about; those with the most fires
 STEPS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15))
 MOST_STEPS = 120
@@ -74,7 +75,7 @@ class Agenda:
     more: bool
     """There are others before `until`."""
     reaches: datetime
-    """How far fires were computed one by one: `until`, or less of a fleet with more than 5,000 of them."""
+    """How far fires were computed one by one: `until`, or less of a fleet with more than 500 of them."""
     pools: tuple[PoolForecast, ...]
     """Those with fires until `reaches`, by name."""
 
@@ -95,6 +96,12 @@ class _Chosen:
     @property
     def is_all(self) -> bool:
         return self.pool is None and self.tag is None and self.queue is None
+
+    @property
+    def name(self) -> str:
+        """The same for all who choose the same, and fit for the key of a cache."""
+        said = repr((self.pool and self.pool.pk, self.tag, self.queue))
+        return "all" if self.is_all else hashlib.sha256(said.encode()).hexdigest()[:32]
 
 
 def agenda(
@@ -121,8 +128,9 @@ def agenda(
         queue=None if queue is None else LABEL("queue", queue),
     )
     routines: dict[int, Routine] = {}
-    fires = first_fires(_noted(_states(chosen, until), routines), now, until, COMPUTED + 1)
-    is_cut = bool(fires) and (len(fires) > COMPUTED or len(routines) > COMPUTED)
+    computed = max(COMPUTED, limit)
+    fires = first_fires(_noted(_states(chosen, until, computed + 1), routines), now, until, computed + 1)
+    is_cut = bool(fires) and (len(fires) > computed or len(routines) > computed)
     edges = _edges(now, until)
     reaches = max(fires[-1].slot, now) if is_cut else until
     return Agenda(
@@ -137,11 +145,11 @@ def agenda(
     )
 
 
-def _states(chosen: _Chosen, until: datetime) -> Iterator[RoutineState]:
+def _states(chosen: _Chosen, until: datetime, most: int) -> Iterator[RoutineState]:
     states = RoutineState.objects.using(ledger_alias()).filter(next_run_at__lte=until).select_related("routine")
     if not chosen.is_all:
         states = states.filter(routine__in=chosen.of(Routine.objects.using(ledger_alias())))
-    return islice(in_order(states), COMPUTED + 1)  # as many fire first; a million may do so at one moment
+    return islice(in_order(states, at_once=most), most)  # as many fire first; a million may do so at one moment
 
 
 def _noted(states: Iterator[RoutineState], routines: dict[int, Routine]) -> Iterator[RoutineState]:
@@ -179,7 +187,7 @@ def _by_schedule(
     chosen: _Chosen, minute: datetime, first: datetime, step: timedelta, count: int, using: str
 ) -> list[float]:
     routines = chosen.of(Routine.objects.using(using))
-    return count_by_schedule(routines, minute, first=first, step=step, count=count)
+    return count_by_schedule(routines, minute, first=first, step=step, count=count, about=chosen.name)
 
 
 def _forecasts(

@@ -24,6 +24,6 @@ class ErrorGroups:
 def error_groups(meant: RunSelection) -> ErrorGroups:
     """The failures that the filter means, by what their errors have in common. Reads the 5,000 newest at most."""
     stretch = replace(meant, status=RunStatus.FAILED.value, error=None).stretch()
-    lines = read_lines(stretch.runs.order_by("-id"))
+    lines = list(read_lines(stretch.runs.order_by("-id")))
     oldest = lines[-1].run_id if len(lines) == LINES_READ else stretch.end
     return ErrorGroups(groups=tuple(grouped(lines)), read=len(lines), oldest=oldest)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from routines_app.core.catch_up import CatchUp
 from routines_app.core.firing import Firing, decide_claim
@@ -20,7 +20,7 @@ from routines_app.models import RoutineState
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.planning import anchor_of, awake, awake_plan_state, plan_from_now, slot_source_of
-from routines_app.verbs.checking.lookup import RoutineRef, find_routine
+from routines_app.verbs.checking.lookup import RoutineRef, id_of
 from routines_app.verbs.checking.rules import SECOND, YEAR, Duration, Integer, moment
 
 HORIZON = Duration(least=SECOND, most=10 * YEAR)
@@ -67,13 +67,27 @@ def _states(routines: Iterable[RoutineRef] | RoutineRef | None, until: datetime)
     states = RoutineState.objects.using(ledger_alias()).filter(next_run_at__lte=until).select_related("routine")
     if routines is not None:
         refs = [routines] if isinstance(routines, RoutineRef) else routines
-        states = states.filter(pk__in=[find_routine(ref).pk for ref in refs])
+        states = states.filter(pk__in=[id_of(ref) for ref in refs])
     return in_order(states)
 
 
-def in_order(states: QuerySet[RoutineState]) -> Iterator[RoutineState]:
-    """As a beat will look at them, and as `first_fires` takes them."""
-    return states.order_by("next_run_at", "routine_id").iterator(chunk_size=READ_AT_ONCE)
+def in_order(states: QuerySet[RoutineState], at_once: int = READ_AT_ONCE) -> Iterator[RoutineState]:
+    """As a beat will look at them, and as `first_fires` takes them.
+
+    So many at a time, each time from where the last ones ended: outside of a transaction a cursor of the database would
+    find all of them, a million perhaps, before the first is read.
+    """
+    ordered, some = states.order_by("next_run_at", "routine_id"), list[RoutineState]()
+    while True:
+        some = list((ordered.filter(_behind(some[-1])) if some else ordered)[:at_once])
+        yield from some
+        if len(some) < at_once:
+            return
+
+
+def _behind(last: RoutineState) -> Q:
+    same_moment = Q(next_run_at=last.next_run_at, routine_id__gt=last.routine_id)
+    return Q(next_run_at__gte=last.next_run_at) & (Q(next_run_at__gt=last.next_run_at) | same_moment)
 
 
 def first_fires(states: Iterator[RoutineState], now: datetime, until: datetime, limit: int) -> list[PlannedFire]:

@@ -57,7 +57,7 @@ def plan_leases(
     known = read_pools()
     chosen = _chosen(pools, known)
     policy = read_what_if(what_if, known)
-    facts = read_facts(now, present, named=policy.routines, pools=known, chosen=chosen)
+    facts = read_facts(now, present, named=policy.routines, pools=known, chosen=chosen, limit=limit)
     found = _decisions(facts, policy, chosen)
     changed = () if what_if is None else differences(_decisions(facts, WhatIf(), chosen), found)
     return LeasePlan(

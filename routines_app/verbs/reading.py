@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db import connections
+from django.db.models import FloatField, Func, Model, QuerySet
 
 from routines_app.core.keys import EPOCH, uuid7_int
-from routines_app.models import RoutineRun
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
 
@@ -27,17 +28,62 @@ def oldest_run_id(at: datetime) -> UUID:
     return UUID(int=uuid7_int(max(0, int(at.timestamp() * 1000)), 0))
 
 
-def runs_together(parts: Iterable[QuerySet[RoutineRun]]) -> Iterable[RoutineRun]:
-    """The runs of several querysets in one statement. Each has its own order and limit, which an index can end at.
+def rows_together(rows: QuerySet[Any], each: Sequence[Mapping[str, Any]], *, limit: int) -> list[tuple[Any, ...]]:
+    """The rows (`values_list`) of many filters in one statement, and of each filter at most so many.
 
-    They read the same columns (`only`). Those of one part come together, and in its order.
+    All filters have the same lookups, by equality or order, so they are put into words once: that would cost more than
+    what an index leads to. Those of one filter come together, in the order of `rows`.
     """
-    selects, values = [], []
-    for place, part in enumerate(parts):
-        sql, params = part.query.get_compiler(ledger_alias()).as_sql()
-        selects.append(f"SELECT * FROM ({sql}) AS part_{place}")  # noqa: S608 # nosec B608
-        values += params
-    return RoutineRun.objects.using(ledger_alias()).raw(" UNION ALL ".join(selects), values) if selects else ()
+    if not each:
+        return []
+    names, connection = sorted(each[0]), connections[ledger_alias()]
+    compiler = rows.filter(**each[0])[:limit].query.get_compiler(ledger_alias())
+    sql, values = compiler.as_sql()
+    said = values[: len(values) - len(names)]  # the last filter's values are the statement's last ones
+    fields = [_field(rows.model, name) for name in names]
+    selects = [f"SELECT * FROM ({sql}) AS part_{place}" for place in range(len(each))]  # noqa: S608 # nosec B608
+    params = [
+        value
+        for part in each
+        for value in (
+            *said,
+            *(field.get_db_prep_value(part[name], connection) for field, name in zip(fields, names, strict=True)),
+        )
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(selects), params)
+        found = cursor.fetchall()
+    converters = compiler.get_converters([column for column, *_ in compiler.select])
+    return [tuple(row) for row in compiler.apply_converters(found, converters)] if converters else list(found)
+
+
+def _field(model: type[Model], lookup: str) -> Any:
+    name = lookup.partition("__")[0]
+    return model._meta.pk if name == "pk" else model._meta.get_field(name)
+
+
+class SecondsBetween(Func):
+    """How long after the first time the second one is; a float is read much faster than two times are."""
+
+    output_field = FloatField()
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        template = "EXTRACT(EPOCH FROM %(expressions)s)::float8"
+        return self._reversed(compiler, connection, template=template, arg_joiner=" - ", **context)
+
+    def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return self.as_sql(
+            compiler, connection, template="TIMESTAMPDIFF(MICROSECOND, %(expressions)s) / 1e6", **context
+        )
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        template = "django_timestamp_diff(%(expressions)s) / 1e6"  # Django's own, in microseconds
+        return self._reversed(compiler, connection, template=template, **context)
+
+    def _reversed(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        later_first = self.copy()
+        later_first.set_source_expressions(self.get_source_expressions()[::-1])
+        return later_first.as_sql(compiler, connection, **context)
 
 
 def run_created_at(run_id: UUID) -> datetime:

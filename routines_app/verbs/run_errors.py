@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -42,11 +42,11 @@ class Line(NamedTuple):
     kind: str
 
 
-def read_lines(rows: QuerySet[RoutineRun]) -> list[Line]:
-    """The errors of the first rows, at most 5,000 of them."""
+def read_lines(rows: QuerySet[RoutineRun]) -> Iterator[Line]:
+    """The errors of the first rows, at most 5,000 of them; each is masked and compared when it is asked for."""
     told = lru_cache(maxsize=1_000)(_told)  # many failures say the same
     found = rows.values_list("pk", "routine_id", error_start())[:LINES_READ]
-    return [Line(run_id, routine_id, *told(start)) for run_id, routine_id, start in found]
+    return (Line(run_id, routine_id, *told(start)) for run_id, routine_id, start in found)
 
 
 def _told(start: str) -> tuple[str, str]:

@@ -22,12 +22,13 @@ from routines_app.core.said import said
 from routines_app.core.words import RARE_TRIGGERS, Reason, RunStatus, RunTrigger
 from routines_app.models import Pool, Routine, RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.verbs.checking.lookup import find_pool, find_routine
+from routines_app.verbs.checking.lookup import find_pool, id_of
 from routines_app.verbs.checking.rules import Text, Word, moment
 from routines_app.verbs.reading import oldest_run_id
 from routines_app.verbs.run_errors import LINES_READ, read_lines
 
 LOOKED_THROUGH = 50_000  # rows that one reader looks at: some 100 ms
+OF_A_ROUTINE = 10_000  # the same of one routine's, which lie far apart: each is read from a page of its own
 TEXT = Text(longest=255, required=True)
 ACTIVE_STATUSES = (RunStatus.PENDING, RunStatus.RUNNING)
 
@@ -75,7 +76,7 @@ class RunSelection:
     ) -> Self:
         """The filter, or the error that names the part that is wrong."""
         found = cls(
-            routine_id=None if routine is None else _id_of(routine),
+            routine_id=None if routine is None else id_of(routine),
             status=None if status is None else Word(RunStatus)("status", status),
             trigger=None if trigger is None else Word(RunTrigger)("trigger", trigger),
             reason=None if reason is None else Word(Reason)("reason", reason),
@@ -103,9 +104,18 @@ class RunSelection:
         rows = stretch.runs.order_by("-id" if after is None else "id")
         if self.error is None:
             return Page(ids=tuple(rows.values_list("pk", flat=True)[:limit]), end=stretch.end)
-        read = read_lines(rows)
-        found = tuple(line.run_id for line in read if line.kind == self.error)
-        return Page(ids=found[:limit], end=read[-1].run_id if len(read) == LINES_READ else stretch.end)
+        return self._page_of_errors(rows, limit, stretch.end)
+
+    def _page_of_errors(self, rows: QuerySet[RoutineRun], limit: int, end: UUID | None) -> Page:
+        found: list[UUID] = []
+        for read, line in enumerate(read_lines(rows), start=1):
+            if line.kind == self.error:
+                found.append(line.run_id)
+            if read == LINES_READ:
+                end = line.run_id
+            if len(found) == limit:
+                break
+        return Page(ids=tuple(found), end=end)
 
     def stretch(self, *, before: UUID | None = None, after: UUID | None = None) -> Stretch:
         """The runs within the rows that one reader looks at; errors are not compared."""
@@ -119,8 +129,9 @@ class RunSelection:
 
     def _end(self, rows: QuerySet[RoutineRun], *, onwards: bool) -> UUID | None:
         """The last row that is looked at; None: that is all of them."""
+        most = LOOKED_THROUGH if self.routine_id is None else min(OF_A_ROUTINE, LOOKED_THROUGH)
         in_order = rows.order_by("id" if onwards else "-id").values_list("pk", flat=True)
-        return next(iter(in_order[LOOKED_THROUGH - 1 : LOOKED_THROUGH]), None)
+        return next(iter(in_order[most - 1 : most]), None)
 
     def _indexed(self) -> QuerySet[RoutineRun]:
         runs = RoutineRun.objects.using(ledger_alias()).filter(**self._led_to())
@@ -153,11 +164,6 @@ class RunSelection:
         if self.unrepeated:
             rest &= ~Q(done_again())
         return rest & final_failure() if self.final else rest
-
-
-def _id_of(routine: Routine | int | str) -> int:
-    """Whoever has the routine has looked it up."""
-    return routine.pk if isinstance(routine, Routine) else find_routine(routine).pk
 
 
 class Stretch(NamedTuple):

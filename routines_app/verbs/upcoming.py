@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 from django.db.models import Case, Count, F, Q, QuerySet, When
 
@@ -15,19 +16,26 @@ from routines_app.core.triggers import INSTANT
 from routines_app.core.words import RoutineStatus, TriggerKind
 from routines_app.models import Routine
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.verbs.health.shared import SharedAnswer
 
 HOURS = 24
 HOUR = timedelta(hours=1)
 KEYS = ("trigger_kind", "cron", "timezone", "interval_ms", "starts", "ends")
 Part = tuple[int, datetime, datetime]  # which step, and from when until when
 SCHEDULES = 200  # different schedules that are computed; of more, the commonest ones
+COUNTED = 5_000  # different schedules whose routines are counted in one go
+FRESH_SECONDS = 60
+KEPT_SECONDS = 900  # while they are asked for anew beside it: of a million routines that takes seconds
+LONGEST = timedelta(days=1, seconds=KEPT_SECONDS + 3600)  # beyond what is asked for, while an answer is kept
+
+_shared = SharedAnswer("schedules-1")
 
 
 def fires_per_hour(now: datetime) -> list[tuple[datetime, float]]:
     """How many fires each of the coming 24 hours holds.
 
     Routines with the same schedule are computed once, so the cost follows how many schedules differ. Intervals are
-    spread evenly. The answer is kept for a minute.
+    spread evenly. Which schedules there are is asked once in a minute, for all that share Django's cache.
     """
     return _fires_per_hour(now.replace(second=0, microsecond=0), ledger_alias())
 
@@ -35,32 +43,51 @@ def fires_per_hour(now: datetime) -> list[tuple[datetime, float]]:
 @lru_cache(maxsize=2)
 def _fires_per_hour(minute: datetime, using: str) -> list[tuple[datetime, float]]:
     first = minute.replace(minute=0)
-    fires = count_by_schedule(Routine.objects.using(using), minute, first=first, step=HOUR, count=HOURS)
+    fires = count_by_schedule(Routine.objects.using(using), minute, first=first, step=HOUR, count=HOURS, about="all")
     return [(first + place * HOUR, number) for place, number in enumerate(fires)]
 
 
 def count_by_schedule(
-    routines: QuerySet[Routine], minute: datetime, *, first: datetime, step: timedelta, count: int
+    routines: QuerySet[Routine], minute: datetime, *, first: datetime, step: timedelta, count: int, about: str
 ) -> list[float]:
-    """How many fires after `minute` their schedules have in each of `count` steps from `first` on."""
+    """How many fires after `minute` their schedules have in each of `count` steps from `first` on.
+
+    `about` names these routines: whoever asks about the same ones shares the list of their schedules.
+    """
     steps = [0.0] * count
     end = first + count * step
-    active = _active(routines, minute, end)
-    # Bounds outside the day cut nothing: without them, routines that differ only in those are one schedule.
-    starts = Case(When(start_at__gt=minute, then=F("start_at")))
-    ends = Case(When(end_at__lt=end, then=F("end_at")))
-    schedules = active.order_by().annotate(starts=starts, ends=ends).values_list(*KEYS)
-    commonest = list(schedules.annotate(count=Count("pk")).order_by("-count")[:SCHEDULES])
-    for kind, cron, zone, interval_ms, starts_at, ends_at, alike in commonest:
-        after, stop = (starts_at - INSTANT if starts_at else minute), (ends_at + INSTANT if ends_at else end)
+    known = _shared.latest(
+        about, lambda: _schedules(routines, minute), now=minute, fresh_seconds=FRESH_SECONDS, kept_seconds=KEPT_SECONDS
+    )
+    for kind, cron, zone, interval_ms, starts_at, ends_at, alike in known["commonest"]:
+        after = max(starts_at - INSTANT, minute) if starts_at else minute
+        stop = min(ends_at + INSTANT, end) if ends_at else end
         parts = _parts(after, stop, first, step)
         is_cron = kind == TriggerKind.CRON
         fires = _cron_fires(cron, zone, after, parts) if is_cron else _spread(interval_ms, parts)
         for place, number in fires:
             steps[place] += number * alike
-    scale = _scale(active, sum(row[-1] for row in commonest)) if len(commonest) == SCHEDULES else 1.0
     single = _single_fires(routines, minute, [first + place * step for place in range(count + 1)])
-    return [fires * scale + single[place] for place, fires in enumerate(steps)]
+    return [fires * known["scale"] + single[place] for place, fires in enumerate(steps)]
+
+
+def _schedules(routines: QuerySet[Routine], minute: datetime) -> dict[str, Any]:
+    """The commonest schedules, each with how many have it; and how many more fires there are than theirs.
+
+    For as long as the answer is kept and shown: bounds beyond that cut nothing, and without them routines that differ
+    only in those are one schedule.
+    """
+    end = minute + LONGEST
+    active = _active(routines, minute, end)
+    starts = Case(When(start_at__gt=minute, then=F("start_at")))
+    ends = Case(When(end_at__lt=end, then=F("end_at")))
+    grouped = active.order_by().annotate(starts=starts, ends=ends).values_list(*KEYS).annotate(count=Count("pk"))
+    found = list(grouped.order_by("-count")[:COUNTED])
+    commonest = found[:SCHEDULES]
+    every = sum(row[-1] for row in found) if len(found) < COUNTED else active.count()
+    # The schedules that are not computed are taken to be like those that are.
+    scale = every / sum(row[-1] for row in commonest) if commonest else 1.0
+    return {"commonest": commonest, "scale": scale}
 
 
 def _active(routines: QuerySet[Routine], minute: datetime, end: datetime) -> QuerySet[Routine]:
@@ -80,11 +107,6 @@ def _single_fires(routines: QuerySet[Routine], minute: datetime, edges: Sequence
         for place, (begin, end) in enumerate(pairwise(edges))
     }
     return list(coming.aggregate(**steps).values())
-
-
-def _scale(active: QuerySet[Routine], computed: int) -> float:
-    """The schedules that were not computed are taken to be like those that were."""
-    return active.count() / computed
 
 
 def _cron_fires(cron: str, zone: str, after: datetime, parts: Iterable[Part]) -> Iterator[tuple[int, float]]:

@@ -11,16 +11,20 @@ import pytest
 from celery import Celery
 from celery.app import app_or_default
 from django.contrib.auth.models import Permission, User
+from django.core.cache import cache
 from django.db.models import Min
 from django.test import Client
 
 from routines_app import declare, declaring, service
+from routines_app.admin import fleet_page
 from routines_app.execution import heart, renewal, watchdog
 from routines_app.execution.executor import Delivery, execute
 from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.claim import claim
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.ledger import apart, clock
+from routines_app.verbs import upcoming
+from routines_app.verbs.health.notices import ask as notices
 from tests.integration.old_schedulers import (  # noqa: F401 - fixtures
     add_entry,
     beat_schedule,
@@ -43,6 +47,15 @@ def looks_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine, too, a look comes to its end: what it leaves for the next one is what a test says."""
     monkeypatch.setattr(apart, "APART_SECONDS", 60.0)
     monkeypatch.setattr(claim, "DECIDE_SECONDS", 60.0)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pages share in Django's cache is about the rows of another test. Nor is it old however long a test takes:
+    a thread that asks anew beside it would not see what the test has not committed."""
+    cache.clear()
+    for module in (fleet_page, notices, upcoming):
+        monkeypatch.setattr(module, "FRESH_SECONDS", 3600)
 
 
 class Time:

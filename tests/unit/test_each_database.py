@@ -18,6 +18,7 @@ TESTED_BY = {
     "beat/sender.py": "beat/test_sender.py",
     "checks.py": "test_checks.py",
     "execution/heart.py": "execution/test_heart.py",
+    "models/index_beside.py": "schema/test_migrations.py",
     "verbs/checking/selecting.py": "verbs/test_hints_taken_back.py",
     "verbs/doctor/database.py": "verbs/doctor/test_database.py",
     "verbs/doctor/schema.py": "verbs/doctor/test_schema.py",

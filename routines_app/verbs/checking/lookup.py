@@ -32,6 +32,11 @@ def find_routine(ref: RoutineRef, *, field: str = "routine") -> Routine:
     return found
 
 
+def id_of(ref: RoutineRef) -> int:
+    """The routine's id; whoever has the routine has looked it up."""
+    return ref.pk if isinstance(ref, Routine) and ref.pk is not None else find_routine(ref).pk
+
+
 def find_run(ref: RunRef, *, field: str = "run") -> RoutineRun:
     """The run as it is stored now, with its routine."""
     run_id = ref.pk if isinstance(ref, RoutineRun) else _uuid(ref, field)

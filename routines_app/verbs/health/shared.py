@@ -10,9 +10,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from django.core.cache import cache
+from django.db import connections
 
 from routines_app.conf import get_settings
 from routines_app.core.said import said
@@ -53,8 +55,13 @@ class SharedAnswer:
         self._name = name
         self._turn = _Turn()
 
-    def get(self, about: str, ask: Callable[[], Facts], *, seconds: float, kept_seconds: float) -> Facts:
-        """The answer, at most `kept_seconds` old, within twice `seconds`; else `Unanswered`, or what `ask` raises."""
+    def get(
+        self, about: str, ask: Callable[[], Facts], *, seconds: float, kept_seconds: float, now: datetime | None = None
+    ) -> Facts:
+        """The answer, at most `kept_seconds` old, within twice `seconds`; else `Unanswered`, or what `ask` raises.
+
+        With `now` it says when it was asked for, as `kept` needs it.
+        """
         key = self._key(about)
         kept = _facts(read(key))
         if kept is not None:
@@ -64,11 +71,57 @@ class SharedAnswer:
             raise Unanswered(NOT_YET)
         turn.taken_at = time.monotonic()
         try:
-            return within(seconds, lambda: self._ask(key, ask, turn, kept_seconds))
+            return within(seconds, lambda: self._ask(key, ask, turn, kept_seconds, now))
         except TookTooLong as error:
             if isinstance(error, NoThread):
                 turn.lock.release()  # there is nobody who would
             raise Unanswered(*error.args) from None
+
+    def latest(
+        self, about: str, ask: Callable[[], Facts], *, now: datetime, fresh_seconds: float, kept_seconds: float
+    ) -> Facts:
+        """The last answer at once, up to `kept_seconds` old, with when it was asked for (`asked_at`).
+
+        One that is older than `fresh_seconds` is asked for anew beside it, by one thread of all processes: who comes
+        next finds that one. Only where there is none does somebody wait for it.
+        """
+        limits = {"fresh_seconds": fresh_seconds, "kept_seconds": kept_seconds}
+        kept = self.kept(about, ask, now=now, **limits)
+        return self.renew(about, ask, now=now, kept_seconds=kept_seconds) if kept is None else kept
+
+    def kept(
+        self, about: str, ask: Callable[[], Facts], *, now: datetime, fresh_seconds: float, kept_seconds: float
+    ) -> Facts | None:
+        """The same, or None where there is no answer that is young enough."""
+        kept = _facts(read(self._key(about)))
+        if kept is None or "asked_at" not in kept:
+            return None
+        age = (now - kept["asked_at"]).total_seconds()
+        if not 0 <= age < kept_seconds:
+            return None
+        if age >= fresh_seconds:
+            self._renew_beside(about, lambda: self.renew(about, ask, now=now, kept_seconds=kept_seconds))
+        return kept
+
+    def renew(self, about: str, ask: Callable[[], Facts], *, now: datetime, kept_seconds: float) -> Facts:
+        """Ask here and now, and let everybody else have the answer."""
+        answer = ask() | {"asked_at": now}
+        write(self._key(about), answer, kept_seconds)
+        return answer
+
+    def _renew_beside(self, about: str, renew: Callable[[], Facts]) -> None:
+        turn, asking = self._current_turn(), f"{self._key(about)}:asking"
+        if not turn.lock.acquire(blocking=False):
+            return
+        turn.taken_at = time.monotonic()
+        if not _first_to_ask(asking):  # another process does
+            turn.lock.release()
+            return
+        thread = threading.Thread(target=_asking, args=(renew, turn, asking), name="routines-asking", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no further thread may be started: the old answer has to do
+            turn.lock.release()
 
     def _key(self, about: str) -> str:
         return f"{get_settings().key_prefix}{self._name}:{about}"
@@ -78,16 +131,37 @@ class SharedAnswer:
             self._turn = _Turn()
         return self._turn
 
-    def _ask(self, key: str, ask: Callable[[], Facts], turn: _Turn, kept_seconds: float) -> Facts:
+    def _ask(self, key: str, ask: Callable[[], Facts], turn: _Turn, kept_seconds: float, now: datetime | None) -> Facts:
         """In its own thread, which lets the next one ask when it has ended, however late that is."""
         try:
             kept = _facts(read(key))  # another request has asked while this one waited for its turn
             if kept is None:
-                kept = ask()
+                kept = {"asked_at": now, **ask()} if now is not None else ask()
                 write(key, kept, kept_seconds)
             return kept
         finally:
             turn.lock.release()
+
+
+def _asking(renew: Callable[[], Facts], turn: _Turn, asking: str) -> None:
+    try:
+        renew()
+    except Exception as error:  # noqa: BLE001 - nobody waits here; who finds no answer any more asks, and is told
+        _said.warn("asking", f"an answer that pages share could not be renewed: {error}")
+    else:
+        _said.over("asking")
+    finally:
+        connections.close_all()
+        turn.lock.release()
+        write(asking, None, 0)
+
+
+def _first_to_ask(key: str) -> bool:
+    """Whether no other process is asking now; what one has begun and never ended is forgotten after a while."""
+    try:
+        return bool(cache.add(key, True, GIVEN_UP_SECONDS))
+    except Exception:  # noqa: BLE001 - without a cache each process asks for itself
+        return True
 
 
 def read(key: str) -> Any:

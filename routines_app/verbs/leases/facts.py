@@ -30,7 +30,9 @@ from routines_app.protocol.ledger.moments import readable
 from routines_app.protocol.plan.held import HELD_BY_STATUS
 from routines_app.protocol.publish.ranked import in_rank_order
 
-READ_AT_MOST = 20_000  # of each kind: some seconds of a page's time, and far more than anybody reads
+READ_AT_MOST = 20_000  # of each kind: far more than anybody reads
+READ_FOR_EACH = 5  # decision that is asked for: what is not shown takes room from what is
+READ_AT_LEAST = 1_000
 
 
 class DueSlot(NamedTuple):
@@ -135,18 +137,22 @@ def read_facts(
     named: Collection[int],
     pools: dict[int, PoolFacts],
     chosen: Collection[int] | None = None,
+    limit: int = READ_AT_MOST,
 ) -> Facts:
     """Read what a look would meet; of the `named` routines everything, also if they are not due.
+
+    `limit` is how many decisions will be shown: a page that shows two hundred does not simulate twenty thousand.
 
     `chosen` pools are read first: what is not asked for must not hide what is. The others are read all the same, for
     what they do to those.
     """
+    most = min(READ_AT_MOST, max(READ_AT_LEAST, READ_FOR_EACH * limit))
     columns = ("routine__emphasis", "routine__depth", "last_success_at")
-    found = look_at_due(now, *columns, also=named, pools=chosen or (), limit=READ_AT_MOST + 1)
+    found = look_at_due(now, *columns, also=named, pools=chosen or (), limit=most + 1)
     # A tick needs no lease and no room: the claim does it itself. Whom it will pick is `rotation_status`'s to say.
     due = [DueSlot(row, *ranking) for row, ranking in found if row.task != TICK_TASK]
-    waiting = _waiting(now, chosen or ())
-    unread = [slot.row.pool_id for slot in due[READ_AT_MOST:]] + [run.pool_id for run in waiting[READ_AT_MOST:]]
+    waiting = _waiting(now, chosen or (), most)
+    unread = [slot.row.pool_id for slot in due[most:]] + [run.pool_id for run in waiting[most:]]
     overlapping = {slot.row.routine_id for slot in due if needs_active_runs(slot.row, now)}
     overlapping |= {run.routine_id for run in waiting if is_exclusive(run.policy)} | set(named)
     replacing = {run.routine_id for run in waiting if run.policy == ConcurrencyPolicy.REPLACE} | set(named)
@@ -154,8 +160,8 @@ def read_facts(
     return Facts(
         now=now,
         since=min(now, present),
-        due=due[:READ_AT_MOST],
-        waiting=waiting[:READ_AT_MOST],
+        due=due[:most],
+        waiting=waiting[:most],
         active=active_runs(overlapping, readable("scheduled_for", "stop_requested_at")),
         places=_places(replacing),
         pools=pools,
@@ -174,7 +180,7 @@ def read_pools() -> dict[int, PoolFacts]:
     return {row[0]: PoolFacts._make(row) for row in rows.values_list("pk", "name", "max_concurrent", "taken")}
 
 
-def _waiting(now: datetime, chosen: Collection[int]) -> list[WaitingRun]:
+def _waiting(now: datetime, chosen: Collection[int], most: int) -> list[WaitingRun]:
     """One more than is used, if there are. Of a queue beyond all bounds those are read that a pool would take first.
 
     Rows that cannot be read are left out: a beat takes them out (`publish/unreadable.py`).
@@ -186,7 +192,7 @@ def _waiting(now: datetime, chosen: Collection[int]) -> list[WaitingRun]:
         is_chosen = When(In(pool_or_default("pool_id"), chosen), then=Value(0))
         waiting = waiting.annotate(chosen=Case(is_chosen, default=Value(1)))
     ranked = in_rank_order(waiting, now, stage="stage", first="chosen" if chosen else None)
-    rows: Any = ranked.values_list(*_COLUMNS)[: READ_AT_MOST + 1]
+    rows: Any = ranked.values_list(*_COLUMNS)[: most + 1]
     return [WaitingRun._make(row) for row in fast_rows(rows)]
 
 

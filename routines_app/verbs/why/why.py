@@ -7,7 +7,7 @@ from datetime import datetime
 
 from routines_app.core.typed_moment import read_moment
 from routines_app.core.words import Reason, RunStatus, TriggerKind
-from routines_app.models import RoutineRun
+from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.ledger import clock
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.checking.rules import moment
@@ -34,7 +34,7 @@ def why(routine: RoutineRef, at: datetime | str) -> Why:
 
 def typed_at(routine: RoutineRef, text: str) -> datetime:
     """A moment as a person types it, in the routine's timezone: `03:00`, `yesterday 03:00`, `2 h ago`, ISO 8601."""
-    found = find_routine(routine)
+    found = routine if isinstance(routine, Routine) else find_routine(routine)
     return read_moment("at", text, now=clock.now(), zone=Wording(found.timezone).zone)
 
 

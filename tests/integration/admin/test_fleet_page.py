@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from routines_app.admin.fleet_facts import active, lateness
+from routines_app.models import Pool
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.upkeep.nodes import report_beat
 from tests.browser.scenes import a_working_day, ended, make_routine, make_run
@@ -78,3 +82,32 @@ def test_lateness_is_of_the_last_hour() -> None:
     found = lateness(now)
     assert (found.count, round(found.middle, 3), found.most) == (11, 0.1, 9.0)
     assert len(found.columns) == 60
+
+
+def test_the_live_part_is_shared_and_says_how_old_it_is(operator: Client) -> None:
+    """Ten tabs ask the database as much as one; the page itself is asked anew, and renews what they share."""
+    address = reverse("admin:routines_fleet_live")
+    before = text_of(operator, address)
+    make_run(make_routine("sync-orders"), at=clock.now(), status="RUNNING", started_at=clock.now())
+    with CaptureQueriesContext(connection) as captured:
+        assert without_now(text_of(operator, address)) == without_now(before)
+    assert len(captured) == 2  # the session and the user
+    assert "As of <time" in before
+    assert "sync-orders" in text_of(operator, reverse("admin:routines_fleet"))
+    assert "sync-orders" in text_of(operator, address)
+
+
+def test_who_sees_something_else_shares_something_else(operator: Client, viewer: Client) -> None:
+    """By what they may do, the pool that they chose and the zone of their page."""
+    address = reverse("admin:routines_fleet_live")
+    assert "Run the stalest" in text_of(operator, address)
+    assert "Run the stalest" not in text_of(viewer, address)
+    make_routine(pool=Pool.objects.create(name="narrow", max_concurrent=1))
+    assert "Queue of narrow" in text_of(operator, f"{address}?pool=narrow")
+    operator.cookies["routines_viewer_zone"] = "Asia/Tokyo"
+    assert "JST" in text_of(operator, address)
+
+
+def without_now(page: str) -> str:
+    """But for the server's time, which each answer tells anew."""
+    return re.sub(r'data-now="[^"]*"', "", page)

@@ -52,7 +52,7 @@ def test_each_filter_finds_its_routines(viewer: Client) -> None:
         "declared=code": ["beta"],
         "declared=database": ["alpha", "delta", "gamma"],
         "task=unregistered": ["beta"],
-        "ran=never": ["alpha", "beta", "gamma"],
+        "ran=never": ["gamma", "beta", "alpha"],  # the newest first
         "health=late": ["delta"],
         "health=overdue": ["delta"],
         "health=failing": ["delta"],

@@ -103,7 +103,7 @@ def test_of_a_large_fleet_the_rest_is_counted_by_schedules(make: Make, monkeypat
     agenda_module._by_schedule.cache_clear()
     make("each-minute", cron="* * * * *")
     make("too", cron="* * * * *")
-    found = service.agenda(limit=1000)
+    found = service.agenda(limit=31)
     agenda_module._by_schedule.cache_clear()
     assert len(found.fires) == 31
     assert TEN + 15 * MINUTE <= found.reaches <= TEN + 17 * MINUTE
@@ -118,9 +118,10 @@ def test_no_more_routines_are_read_than_fires_are_computed(make: Make, monkeypat
     agenda_module._by_schedule.cache_clear()
     for number in range(6):
         make(f"r{number}", cron="30 * * * *")
-    found = service.agenda()
+    found = service.agenda(limit=2)
     agenda_module._by_schedule.cache_clear()
-    assert len(found.fires) == 3
+    assert len(found.fires) == 2
+    assert found.more
     assert sum(load.fires for load in found.load) == 6
     assert found.reaches == TEN + 30 * MINUTE
 

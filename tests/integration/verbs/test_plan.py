@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 
 from routines_app import service
 from routines_app.core.words import Source
-from routines_app.models import Routine
+from routines_app.models import Routine, RoutineState
+from routines_app.verbs.plan import in_order
 from tests.integration.conftest import MONDAY, Time
 
 Make = Callable[..., Routine]
@@ -102,3 +103,14 @@ def test_a_plan_that_makes_no_sense_is_refused(make: Make) -> None:
     for options in ({"horizon": "0s"}, {"horizon": 3600}, {"limit": 0}, {"horizon": "1h", "limit": 10**9}):
         with pytest.raises(service.InvalidValue):
             service.plan(**options)  # type: ignore[arg-type]
+
+
+def test_states_are_read_some_at_a_time_in_one_order(make: Make) -> None:
+    """Also across what fires at the same moment: none twice, and none left out."""
+    for number in range(5):
+        make(f"r{number}", every="1h")
+    RoutineState.objects.update(next_run_at=MONDAY, next_slot=MONDAY)
+    later = make("later", every="2h")
+    found = list(in_order(RoutineState.objects.filter(next_run_at__isnull=False), 2))
+    assert [state.routine_id for state in found] == sorted(state.routine_id for state in found)
+    assert (len(found), found[-1].routine_id) == (6, later.pk)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.core.cache import cache
 
 from routines_app.core.triggers import CronTrigger, slots_between
 from routines_app.models import Routine
@@ -27,6 +28,7 @@ def forgotten() -> Iterator[None]:
 
 
 def counted(now: datetime = MAY) -> list[float]:
+    cache.clear()
     upcoming._fires_per_hour.cache_clear()
     return [fires for _, fires in upcoming.fires_per_hour(now)]
 

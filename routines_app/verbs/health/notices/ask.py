@@ -22,7 +22,8 @@ from routines_app.verbs.health.notices.work import failing, parked
 from routines_app.verbs.health.shared import SharedAnswer, Unanswered
 from routines_app.verbs.health.standing import Seen, seen_nodes
 
-KEPT_SECONDS = 4  # less than a page waits before it asks again
+FRESH_SECONDS = 4  # less than a page waits before it asks again
+KEPT_SECONDS = 10  # while it is asked anew beside: two looks of a page, so nobody waits for it while somebody looks
 SECONDS = 1.0  # a page that waits longer is worse than one that does not know
 WORST_FIRST = (NoticeLevel.ALARM, NoticeLevel.WARNING, NoticeLevel.CALM)
 
@@ -56,10 +57,14 @@ def fleet_notices() -> Notices:
 
 
 def recent_notices() -> Notices:
-    """The same, at most four seconds old, for pages that many look at: asked once for all processes that share Django's
-    cache, within two seconds. Never raises: what could not be asked is a notice."""
+    """The same, at most ten seconds old, for pages that many look at: asked once in four seconds for all processes that
+    share Django's cache, beside those who look; where nobody has looked for longer, within two seconds. Never raises:
+    what could not be asked is a notice."""
     try:
-        facts = _shared.get("all", _facts, seconds=SECONDS, kept_seconds=KEPT_SECONDS)
+        now = clock.now()
+        facts = _shared.kept("all", _facts, now=now, fresh_seconds=FRESH_SECONDS, kept_seconds=KEPT_SECONDS)
+        if facts is None:
+            facts = _shared.get("all", _facts, seconds=SECONDS, kept_seconds=KEPT_SECONDS, now=now)
         return Notices(tuple(_notice(one) for one in facts["notices"]))
     except Unanswered as error:
         return Notices((_unasked(error),))

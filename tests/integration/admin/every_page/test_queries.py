@@ -63,7 +63,7 @@ def test_the_page_of_a_routine_asks_a_fixed_number_of_questions(operator: Client
     few = queries_of(operator, overview_url(routine))
     for minutes in range(30):
         ended(routine, clock.now() - timedelta(minutes=minutes))
-    assert queries_of(operator, overview_url(routine)) == few == SESSION + 11
+    assert queries_of(operator, overview_url(routine)) == few == SESSION + 9
 
 
 def test_the_page_of_a_rotation_asks_a_fixed_number_of_questions(operator: Client) -> None:
@@ -127,7 +127,7 @@ def test_the_fleet_page_asks_a_fixed_number_of_questions(operator: Client) -> No
     add_routines(2)
     few = queries_of(operator, address)
     a_working_day()
-    assert queries_of(operator, address) == few == SESSION + 11
+    assert queries_of(operator, address) == few == SESSION + 12
 
 
 def test_the_form_asks_a_fixed_number_of_questions(operator: Client) -> None:
