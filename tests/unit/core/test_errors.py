@@ -7,7 +7,8 @@ import pickle
 import pytest
 
 from routines_app.core import errors
-from routines_app.core.errors import ImportRefused, InvalidValue, RoutineError, shown
+from routines_app.core.errors import ImportRefused, InvalidValue, RoutineError, in_words, shown
+from routines_app.core.said import Said, said
 
 
 class Unshowable:
@@ -28,6 +29,14 @@ def test_an_error_survives_being_sent_to_another_process() -> None:
     received = pickle.loads(pickle.dumps(InvalidValue("cron", "x", "give 5 fields")))
     assert type(received) is InvalidValue
     assert str(received) == "cron: 'x' is not accepted: give 5 fields"
+
+
+def test_an_error_is_told_within_another_sentence() -> None:
+    """One of ours stays a sentence that can be translated; of any other one its text is all there is."""
+    ours = in_words(InvalidValue("cron", "x", said("give 5 fields")))
+    assert isinstance(ours, Said)
+    assert ours == "cron: 'x' is not accepted: give 5 fields"
+    assert in_words(ValueError("no")) == "no"
 
 
 def test_any_value_can_be_shown() -> None:

@@ -106,6 +106,10 @@ def test_differences_are_what_changes_appears_and_vanishes() -> None:
             lease_plan.is_full("db", PoolUsage(ceiling=0, in_flight=2), 0),
             "pool db lets nothing start (2 of 0 in flight)",
         ),
+        (
+            lease_plan.is_full("db", PoolUsage(ceiling=0, in_flight=2), 1),
+            "pool db lets nothing start (2 of 0 in flight, and 1 that wait go before it)",
+        ),
         (lease_plan.replaces(1, "then"), "it takes the place of 1 other run of its routine; then"),
         (lease_plan.replaces(2, "then"), "it takes the place of 2 other runs of its routine; then"),
     ],
