@@ -1,7 +1,7 @@
 """A shop's fleet after a night that did not go well: what the documentation's pictures show.
 
-Written with the ORM, no beat and no worker runs here. Runs stand at real slots of their schedules, so that lists, charts,
-the agenda and the answers of *why* agree with each other as they do in a ledger.
+Written with the ORM, no beat and no worker runs here. Runs stand at real slots of their schedules, so that lists,
+charts, the agenda and the answers of *why* agree with each other as they do in a ledger.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from routines_app import service
+from routines_app.core.keys import slot_key
 from routines_app.core.triggers import slots_between
 from routines_app.models import (
     ChangeKind,
@@ -28,7 +29,7 @@ from routines_app.models import (
 )
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.plan.planning import replan, trigger_of
-from tests.browser.night_scene import a_bad_night, a_sale, under_way
+from tests.browser.night_scene import REFUSED, a_bad_night, a_sale, under_way
 from tests.browser.scenes import ended
 
 MINUTE = timedelta(minutes=1)
@@ -39,7 +40,7 @@ MOST = 150  # runs of one routine: a day of every ten minutes
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """A routine to be, how long it takes, and how often it fails by what. A number in the error is another each time."""
+    """A routine to be, how long it takes, and how often it fails by what; `{}` in the error is a number."""
 
     name: str
     seconds: float
@@ -60,10 +61,13 @@ class Fleet:
     batch: PauseBatch
 
     def breathe(self) -> None:
-        """Those who live report, however long the pictures take."""
+        """Those who live report, and what waits has waited for moments, however long the pictures take."""
         now = clock.now()
+        asked = now - timedelta(seconds=20)
         Node.objects.exclude(host="jobs-3").update(seen_at=now - timedelta(seconds=4))
         RoutineRun.objects.filter(status="RUNNING").update(heartbeat_at=now)
+        RoutineRun.objects.filter(status="PENDING").update(eligible_at=asked, publish_after=now)
+        RoutineRun.objects.filter(status="PENDING", trigger="manual").update(scheduled_for=asked, requested_at=asked)
 
 
 EVERY_TEN = {"trigger_kind": "INTERVAL", "interval_ms": 600_000}
@@ -75,8 +79,6 @@ SHOP: tuple[Work, ...] = (
         failing=0.06,
         error="timed out after 300 s",
     ),
-    Work(name="close-quarter", seconds=60, fields={"trigger_kind": "MANUAL", "tags": ["finance"]}),
-    Work(name="expire-sessions", seconds=0.6, fields={"cron": "@hourly", "priority": "LOW"}),
     Work(
         name="follow-up-carts",
         seconds=6,
@@ -88,7 +90,7 @@ SHOP: tuple[Work, ...] = (
         seconds=240,
         fields={"cron": "0 */2 * * *", "timezone": "Europe/Paris", "catch_up_policy": "LAST", "pool": "warehouse"},
         failing=0.05,
-        error="ValueError: line 1187 of prices.csv has 7 columns",
+        error="ValueError: line {} of prices.csv has 7 columns",
     ),
     Work(
         name="nightly-report",
@@ -107,7 +109,7 @@ SHOP: tuple[Work, ...] = (
         seconds=2,
         fields={**EVERY_TEN, "concurrency_policy": "FORBID", "tags": ["payments"], "max_attempts": 1},
         failing=0.25,
-        error="HTTPError: 503 for account 40817",
+        error="HTTPError: 503 for account {}",
     ),
     Work(
         name="push-to-crm",
@@ -118,12 +120,7 @@ SHOP: tuple[Work, ...] = (
             "status": "PAUSED",
             "pause_reason": "the CRM moves house this week",
         },
-        silent=timedelta(hours=30),
-    ),
-    Work(
-        name="rebuild-search-index",
-        seconds=640,
-        fields={"cron": "30 2 * * *", "timezone": "Europe/Berlin", "concurrency_policy": "REPLACE"},
+        silent=timedelta(hours=8),
     ),
     Work(
         name="scrape-competitor",
@@ -136,18 +133,18 @@ SHOP: tuple[Work, ...] = (
             "pause_reason": "5 chains failed in a row",
         },
         failing=0.3,
-        error="PermissionError: blocked, request 88121",
+        error="PermissionError: blocked, request {}",
         silent=timedelta(hours=5),
     ),
     Work(
         name="send-invoices",
         seconds=31,
-        fields={"cron": "*/15 6-20 * * *", "timezone": "Europe/Paris", "tags": ["finance"], "priority": "HIGH"},
+        fields={"cron": "*/15 * * * *", "timezone": "Europe/Paris", "tags": ["finance"], "priority": "HIGH"},
     ),
     Work(
         name="send-reminders",
         seconds=4,
-        fields={"cron": "*/15 8-18 * * *", "timezone": "Europe/Paris", "tags": ["mail"]},
+        fields={"cron": "*/15 * * * *", "timezone": "Europe/Paris", "tags": ["mail"]},
         silent=timedelta(hours=3),
     ),
     Work(
@@ -161,11 +158,11 @@ SHOP: tuple[Work, ...] = (
             "concurrency_policy": "FORBID",
             "pool": "warehouse",
             "priority": "HIGH",
-            "timeout_ms": 60_000,
+            "timeout_ms": 90_000,
             "kwargs": {"shop": "eu-1", "api_key": "k-123", "since_minutes": 15},
         },
         failing=0.03,
-        error="ConnectionError: shop eu-1 did not answer",
+        error=REFUSED,
     ),
     Work(name="warm-caches", seconds=11, fields=EVERY_TEN),
 )
@@ -174,7 +171,9 @@ SHOP: tuple[Work, ...] = (
 def a_shop() -> Fleet:
     """Routines with their history, a fleet with one worker gone, and what went wrong last night."""
     dice, now = Random(3), clock.now()
-    pools = {name: Pool.objects.create(name=name, max_concurrent=most) for name, most in (("warehouse", 2), ("mail", 10))}
+    pools = {
+        name: Pool.objects.create(name=name, max_concurrent=most) for name, most in (("warehouse", 2), ("mail", 10))
+    }
     for work in SHOP:
         _routine(work, pools, now, dice)
     _nodes(now)
@@ -192,35 +191,33 @@ def _routine(work: Work, pools: dict[str, Pool], now: datetime, dice: Random) ->
     routine = Routine.objects.create(
         name=work.name,
         task=f"shop.tasks.{work.name.replace('-', '_')}",
-        created_at=midnight - 90 * DAY,
-        start_at=midnight - 90 * DAY,  # intervals count from there: at full minutes, as people begin them
+        created_at=midnight - 90 * DAY,  # intervals count from there: at full minutes, as people begin them
         **fields | {"pool": pools.get(fields.get("pool", ""))},
     )
     state = RoutineState(routine=routine)
     slots = _slots(routine, state, now)
     _history(routine, work, [slot for slot in slots if slot < now - max(work.silent, 2 * MINUTE)], dice)
-    state.last_slot = slots[-1] if slots else None
+    state.last_slot = slots[-1]
     replan(routine, state, now)
-    done = RoutineRun.objects.filter(routine=routine, status="SUCCESS").order_by("pk").last()
-    state.last_success_at = state.last_run_at = done.started_at if done else None
+    done = RoutineRun.objects.filter(routine=routine, status="SUCCESS").latest("pk")
+    state.last_success_at = state.last_run_at = done.started_at
     state.save(force_insert=True)
 
 
 def _slots(routine: Routine, state: RoutineState, now: datetime) -> tuple[datetime, ...]:
-    """The last ones of its schedule; of one without any, some days on which somebody asked."""
-    if routine.trigger_kind == "MANUAL":
-        return tuple(now - days * DAY for days in range(88, 0, -29))
+    """The last ones of its schedule: a day of them, or a month and a half where that is little."""
     trigger = trigger_of(routine, state)
     day = slots_between(trigger, now - DAY, now).slots
     return (day if len(day) > 20 else slots_between(trigger, now - 45 * DAY, now).slots)[-MOST:]
 
 
 def _history(routine: Routine, work: Work, slots: list[datetime], dice: Random) -> None:
-    by = {"trigger": "manual", "requested_by": "grace"} if routine.trigger_kind == "MANUAL" else {}
-    source = "manual" if by else "baseline-interval" if routine.interval_ms else "baseline-cron"
+    source = "baseline-interval" if routine.interval_ms else "baseline-cron"
     for slot in slots:
         seconds = max(work.seconds / 3, dice.gauss(work.seconds, work.seconds / 5))
-        of = {"late": abs(dice.gauss(0.09, 0.05)), "worker": dice.choice(WORKERS), "source": source, **by}
+        late = abs(dice.gauss(1.2, 1.0) if routine.pool else dice.gauss(0.09, 0.05))
+        key = slot_key(routine.pk, slot, 1)
+        of = {"late": late, "worker": dice.choice(WORKERS), "source": source, "idempotency_key": key}
         if dice.random() < work.failing:
             _failed(routine, slot, seconds / 2, work.error, of, dice)
         else:
@@ -228,30 +225,28 @@ def _history(routine: Routine, work: Work, slots: list[datetime], dice: Random) 
 
 
 def _failed(routine: Routine, slot: datetime, seconds: float, error: str, of: dict[str, Any], dice: Random) -> None:
-    said = "".join(str(dice.randint(1, 9)) if sign.isdigit() and sign != "0" else sign for sign in error[20:])
     reason = "timeout" if error.startswith("timed out") else "exception"
-    ended(routine, slot, seconds, "FAILED", reason=reason, error=error[:20] + said, **of)
+    ended(routine, slot, seconds, "FAILED", reason=reason, error=error.format(dice.randint(1_000, 99_999)), **of)
 
 
 def _troubles(now: datetime) -> None:
     """One is parked, one fails again and again, one has not been claimed, one was paused by somebody."""
     for name, count in (("scrape-competitor", 5), ("poll-bank", 3)):
-        routine = Routine.objects.get(name=name)
-        RoutineState.objects.filter(pk=routine.pk).update(failure_count=count)
-        last = RoutineRun.objects.filter(routine=routine).order_by("-pk").values("pk")[:count]
-        error = next(work.error for work in SHOP if work.name == name)
-        RoutineRun.objects.filter(pk__in=list(last.values_list("pk", flat=True))).update(
-            status="FAILED", reason="exception", error=error
-        )
-    late = now - 4 * MINUTE
-    RoutineState.objects.filter(routine__name="send-invoices").update(next_run_at=late, next_slot=late)
+        runs = RoutineRun.objects.filter(routine__name=name).order_by("-pk")
+        error = next(work.error for work in SHOP if work.name == name).format(40_817)
+        last = list(runs.values_list("pk", flat=True)[:count])
+        runs.filter(pk__in=last).order_by().update(status="FAILED", reason="exception", error=error)
+        RoutineState.objects.filter(routine__name=name).update(failure_count=count)
+    late = RoutineRun.objects.filter(routine__name="send-invoices").latest("pk")
+    RoutineState.objects.filter(pk=late.routine_id).update(next_run_at=late.scheduled_for, next_slot=late.scheduled_for)
+    late.delete()
     paused = Routine.objects.get(name="push-to-crm")
-    RoutineState.objects.filter(pk=paused.pk).update(next_slot=now - timedelta(hours=30))
+    since = _stopped(["push-to-crm"], now - timedelta(hours=8))
     ScheduleChange.objects.create(
         routine=paused,
         routine_name=paused.name,
         kind=ChangeKind.PAUSED,
-        at=now - timedelta(hours=30),
+        at=since,
         actor="ada",
         reason=paused.pause_reason,
     )
@@ -260,10 +255,22 @@ def _troubles(now: datetime) -> None:
 def _batch(now: datetime) -> PauseBatch:
     """All that sends mail, for three hours already."""
     batch = service.pause_batch("mail-provider-down", tag="mail", reason="the provider answers 421", actor="grace")
-    since = now - timedelta(hours=3)
-    RoutineState.objects.filter(routine__tags__icontains="mail").update(next_slot=since, last_slot=since)
-    PauseBatch.objects.filter(pk=batch.pk).update(created_at=since)
+    since = _stopped(["follow-up-carts", "send-reminders"], now - timedelta(hours=3))
+    PauseBatch.objects.filter(pk=batch.pk).update(created_at=since - MINUTE)
+    batch.refresh_from_db()
     return batch
+
+
+def _stopped(names: list[str], at: datetime) -> datetime:
+    """They have not run since the full hour before that, which was a slot of each."""
+    since = at.replace(minute=0, second=0, microsecond=0)
+    RoutineRun.objects.filter(routine__name__in=names, scheduled_for__gte=since).delete()
+    for state in RoutineState.objects.filter(routine__name__in=names):
+        last = RoutineRun.objects.filter(routine_id=state.pk).latest("pk")
+        state.last_slot, state.next_slot = last.scheduled_for, since
+        state.last_run_at = state.last_success_at = last.started_at
+        state.save()
+    return since
 
 
 def _nodes(now: datetime) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from routines_app.coordination import leases
+from routines_app.core.keys import slot_key
 from routines_app.core.waits import entry_of
 from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState, RunLog, ScheduleChange
 from tests.browser.scenes import ended, make_run
@@ -24,11 +25,11 @@ TRACEBACK = f"""Traceback (most recent call last):
 
 
 def a_bad_night(routine: Routine, before: datetime) -> RoutineRun:
-    """At three it waited for room, failed, ran into its time-out and succeeded; the next slot found it running."""
+    """At three it waited for room, failed, ran into its time-out, and succeeded."""
     three = before.astimezone(ZoneInfo("Europe/Paris")).replace(**THREE)  # type: ignore[arg-type]
     three = three if three < before else three - timedelta(days=1)
-    RoutineRun.objects.filter(routine=routine, scheduled_for__range=(three, three + 15 * MINUTE)).delete()
-    waited = entry_of("ceiling", three + 0.2 * SECOND, three + 14 * SECOND)
+    RoutineRun.objects.filter(routine=routine, scheduled_for__range=(three, three + 5 * MINUTE)).delete()
+    waited = entry_of("ceiling", three + 0.2 * SECOND, three + 6.5 * SECOND)
     first = make_run(
         routine,
         at=three + 0.2 * SECOND,
@@ -37,22 +38,17 @@ def a_bad_night(routine: Routine, before: datetime) -> RoutineRun:
         error=REFUSED,
         traceback=TRACEBACK,
         waits=waited,
-        **_stamps(routine, three, three + 0.2 * SECOND, three + 14 * SECOND, 31),
+        idempotency_key=slot_key(routine.pk, three, 1),
+        **_stamps(routine, three, three + 0.2 * SECOND, three + 6.5 * SECOND, 31),
     )
-    second = _again(routine, first, first, 2, "FAILED", seconds=60, reason="timeout", error="timed out after 60 s")
-    _again(routine, first, second, 3, "SUCCESS", seconds=521, result={"orders": 1204})
-    make_run(
-        routine,
-        at=three + 10 * MINUTE,
-        status="SKIPPED",
-        reason="overlap",
-        completed_at=three + 10 * MINUTE,
-        source="baseline-interval",
-    )
+    second = _again(routine, first, first, 2, "FAILED", seconds=90, reason="timeout", error="timed out after 90 s")
+    _again(routine, first, second, 3, "SUCCESS", seconds=47, result={"orders": 1204})
     return first
 
 
-def _stamps(routine: Routine, slot: datetime, eligible: datetime, admitted: datetime, seconds: float) -> dict[str, object]:
+def _stamps(
+    routine: Routine, slot: datetime, eligible: datetime, admitted: datetime, seconds: float
+) -> dict[str, object]:
     started = admitted + 0.9 * SECOND
     return {
         "scheduled_for": slot,
@@ -69,7 +65,14 @@ def _stamps(routine: Routine, slot: datetime, eligible: datetime, admitted: date
 
 
 def _again(
-    routine: Routine, first: RoutineRun, last: RoutineRun, attempt: int, status: str, *, seconds: float, **fields: object
+    routine: Routine,
+    first: RoutineRun,
+    last: RoutineRun,
+    attempt: int,
+    status: str,
+    *,
+    seconds: float,
+    **fields: object,
 ) -> RoutineRun:
     assert last.completed_at is not None
     eligible = last.completed_at + 10 * (attempt - 1) * SECOND
@@ -82,6 +85,7 @@ def _again(
         trigger="retry",
         chain=first.pk,
         retry_of=last,
+        idempotency_key=slot_key(routine.pk, first.scheduled_for, attempt),
         **_stamps(routine, first.scheduled_for, eligible, eligible, seconds),
         **fields,
     )
@@ -94,7 +98,7 @@ def a_sale(routine: Routine, now: datetime) -> None:
         if minutes % 10:
             ended(routine, since + minutes * MINUTE, 9, source="hint-interval", worker="worker@jobs-2")
     RoutineRun.objects.filter(
-        routine=routine, scheduled_for__range=(since, since + 59 * MINUTE), source="baseline-interval"
+        routine=routine, scheduled_for__range=(since + MINUTE, since + 59 * MINUTE), source="baseline-interval"
     ).update(source="hint-interval")
     for kind, at, actor, reason, changed in (
         (ChangeKind.UPDATED, since - timedelta(hours=5), "ada", "orders come first", ("MEDIUM", "HIGH")),
@@ -115,17 +119,18 @@ def a_sale(routine: Routine, now: datetime) -> None:
 
 
 def under_way(now: datetime) -> None:
-    """Two that run and fill their pool, two that wait for room in it, one asked for by hand."""
+    """Two that run and fill their pool, two that wait for room in it, and a retry that is due."""
     _running("sync-orders", now - 38 * SECOND, {"done": 340, "total": 800, "note": "page 17 of 40"})
     _running("import-prices", now - 95 * SECOND, {"done": 61_200, "total": 90_000})
-    for name, seconds, fields in (
-        ("import-prices", 30, {"trigger": "manual", "requested_by": "grace", "requested_at": now - 30 * SECOND}),
-        ("sync-orders", 20, {"trigger": "manual", "requested_by": "ada", "requested_at": now - 20 * SECOND}),
-        ("warm-caches", 4, {}),
-    ):
-        routine, at = Routine.objects.get(name=name), now - seconds * SECOND
-        reason = "ceiling" if routine.pool else ""
-        make_run(routine, at=at, pool=routine.pool, reason=reason, publish_after=now, **fields)
+    for name, by in (("import-prices", "grace"), ("sync-orders", "ada")):
+        routine = Routine.objects.get(name=name)
+        make_run(
+            routine, at=now, trigger="manual", requested_by=by, requested_at=now, reason="ceiling", pool=routine.pool
+        )
+    last = RoutineRun.objects.filter(routine__name="warm-caches").latest("pk")
+    RoutineRun.objects.filter(pk=last.pk).update(status="FAILED", reason="exception", error="OSError: no space left")
+    retry = {"attempt": 2, "chain": last.pk, "retry_of": last, "trigger": "retry"}
+    make_run(last.routine, at=now, scheduled_for=last.scheduled_for, **retry)
 
 
 def _running(name: str, at: datetime, progress: dict[str, object]) -> None:
@@ -143,7 +148,8 @@ def _running(name: str, at: datetime, progress: dict[str, object]) -> None:
         running_key=routine.pk if routine.concurrency_policy == "FORBID" else None,
         fence=12,
         progress=progress,
-        source="baseline-interval" if routine.interval_ms else "baseline-cron",
+        trigger="manual",
+        requested_by="grace",
     )
     leases.acquire(routine.pk, str(run.pk), 600)
     RoutineState.objects.filter(pk=routine.pk).update(fence=run.fence)
