@@ -217,7 +217,7 @@ def _history(routine: Routine, work: Work, slots: list[datetime], dice: Random) 
         seconds = max(work.seconds / 3, dice.gauss(work.seconds, work.seconds / 5))
         late = abs(dice.gauss(1.2, 1.0) if routine.pool else dice.gauss(0.09, 0.05))
         key = slot_key(routine.pk, slot, 1)
-        of = {"late": late, "worker": dice.choice(WORKERS), "source": source, "idempotency_key": key}
+        of: dict[str, Any] = {"late": late, "worker": dice.choice(WORKERS), "source": source, "idempotency_key": key}
         if dice.random() < work.failing:
             _failed(routine, slot, seconds / 2, work.error, of, dice)
         else:

@@ -18,7 +18,7 @@ APART = 7  # levels of a channel between two of them: nearer ones would be taken
 MOST_BYTES = 80_000
 LOOKS = ("light", "dark")
 MIDDLE_GREY = 128
-FLATTEST = 4.0  # standard deviation of the brightness; the emptiest of these pages has five times as much
+FLATTEST = 4.0  # standard deviation of the brightness; the emptiest of these pages has more than five times as much
 WRITTEN_TO = "ROUTINES_PICTURES"
 """The variable that names where pictures go. Without it they are taken, judged, and left in the test's directory."""
 
