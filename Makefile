@@ -10,7 +10,7 @@ SECONDS_TO_RUN ?=
 QUICK ?=
 EVERYTHING ?=
 
-.PHONY: help demo test matrix check docs reference messages bench chaos clean
+.PHONY: help demo test matrix check docs pictures reference messages bench chaos clean
 
 help:
 	@echo "make demo  [SECONDS_TO_RUN=45]   web, worker, beat and admin with embedded Redis and SQLite"
@@ -18,6 +18,7 @@ help:
 	@echo "make matrix                      unit and integration tests on each Python that is installed and each Django"
 	@echo "make check                       format, lint, types, layers, dead code, security, migrations, system checks"
 	@echo "make docs                        the documentation as pages, in site/; warnings are errors"
+	@echo "make pictures                    take the pictures of docs/images anew, with Chromium"
 	@echo "make reference                   write the pages of docs/ that are made of code"
 	@echo "make messages                    bring the catalogs of translations up to date with the code"
 	@echo "make bench [QUICK=1]             compare with the peers; QUICK takes under a minute"
@@ -64,6 +65,9 @@ check: $(VENV)/dev.stamp
 
 reference: $(VENV)/dev.stamp
 	PYTHONPATH=.ci $(BIN)/python -m reference
+
+pictures: $(VENV)/dev.stamp
+	ROUTINES_PICTURES=docs/images $(BIN)/pytest -q tests/browser/test_pictures_of_docs.py
 
 messages: $(VENV)/dev.stamp
 	$(BIN)/python .ci/messages.py

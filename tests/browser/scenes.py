@@ -54,7 +54,7 @@ def ended(
     started = at + timedelta(seconds=late)
     done = started + timedelta(seconds=seconds)
     times = {"admitted_at": at, "dispatched_at": at, "started_at": started, "completed_at": done}
-    return make_run(routine, at=at, status=status, worker="worker@web-1", **times, **fields)
+    return make_run(routine, at=at, status=status, **({"worker": "worker@web-1"} | times | fields))
 
 
 def a_working_day() -> Routine:
