@@ -81,13 +81,15 @@ def open_page(
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("request", lambda request: problems.extend(foreign(request.url, live_server.url)))
 
-    def open_as(user: User, address: str, *, bypass_csp: bool = False, dark: bool = False) -> Page:
+    def open_as(
+        user: User, address: str, *, bypass_csp: bool = False, dark: bool = False, language: str = "en-GB"
+    ) -> Page:
         context = browser.new_context(
             base_url=live_server.url,
             bypass_csp=bypass_csp,
             viewport={"width": 1400, "height": 900},
             timezone_id="America/New_York",
-            locale="en-GB",
+            locale=language,
             color_scheme="dark" if dark else "light",
         )
         context.set_default_timeout(PATIENCE_MS)

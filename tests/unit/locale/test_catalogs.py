@@ -21,7 +21,6 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("messages")
 
 
-@pytest.mark.skip(reason="the catalogs are being translated")
 def test_the_catalogs_are_up_to_date_and_whole(
     messages: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
