@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from routines_app import service
 from routines_app.admin.cron_phrases import cron_in_words
-from routines_app.admin.often import Unit, apart, every
+from routines_app.admin.often import Unit, apart, every, per
 from routines_app.core.words import Source, TriggerKind
 
 DAY, YEAR = 86_400, 86_400 * 365
@@ -76,6 +76,12 @@ def interval_in_words(ms: int) -> str:
     """`10 minutes`, `hour`, `1s 500ms`."""
     whole = _whole_units(ms)
     return apart(*whole) if whole else service.format_duration(ms)
+
+
+def per_in_words(ms: int) -> str:
+    """`10 minutes`, `hour`, of what is counted per so much time."""
+    whole = _whole_units(ms)
+    return per(*whole) if whole else service.format_duration(ms)
 
 
 def _whole_units(ms: int) -> tuple[Unit, int] | None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from pathlib import Path
 from types import ModuleType
 
+import django
 import pytest
-from babel.messages.catalog import Catalog
+from babel.messages.catalog import Catalog, Message
+from babel.messages.mofile import read_mo
 
 from tests.pages import ROOT
 
@@ -36,6 +39,23 @@ def test_no_translation_ends_an_attribute(messages: ModuleType) -> None:
             for text in message.string if isinstance(message.string, tuple) else (message.string,):
                 words = re.sub(r"<[^>]*>", "", text or "")
                 assert '"' not in words or '"' in str(message.id), (language, text)
+
+
+def test_djangos_own_messages_stay_as_they_are(messages: ModuleType) -> None:
+    """One message has one translation in a project: ours would replace Django's, or the other way round."""
+    for language in messages.LANGUAGES:
+        ours = messages.catalog_of(language, messages.found())
+        for part in ("conf", "contrib/admin"):
+            path = Path(django.__file__).parent / part / "locale" / language / "LC_MESSAGES" / "django.mo"
+            with path.open("rb") as file:
+                theirs = [message for message in read_mo(file) if message.id]
+            both = [(message, ours.get(message.id, context=message.context)) for message in theirs]
+            assert [message.id for message, our in both if our and _ends(our) != _ends(message)] == []
+
+
+def _ends(message: Message) -> tuple[str, str]:
+    """The form for one and the one for many; what is between them not every catalog has."""
+    return (message.string[0], message.string[-1]) if isinstance(message.string, tuple) else (message.string, "")
 
 
 @pytest.mark.parametrize(
