@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -18,10 +19,18 @@ from tests.pages import ROOT
 GAPS = ("{count} of {all}", "{count} von {all}")
 
 
-@pytest.fixture
-def messages(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(ROOT / ".ci")
-    return importlib.import_module("messages")
+@pytest.fixture(scope="module")
+def messages() -> Iterator[ModuleType]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / ".ci")
+        yield importlib.import_module("messages")
+
+
+@pytest.fixture(scope="module")
+def catalogs(messages: ModuleType) -> dict[str, Catalog]:
+    """By language. Made once: the whole package is read for them."""
+    found = messages.found()
+    return {language: messages.catalog_of(language, found) for language in messages.LANGUAGES}
 
 
 def test_the_catalogs_are_up_to_date_and_whole(
@@ -32,19 +41,18 @@ def test_the_catalogs_are_up_to_date_and_whole(
     assert messages.main() == 0, capsys.readouterr().out
 
 
-def test_no_translation_ends_an_attribute(messages: ModuleType) -> None:
+def test_no_translation_ends_an_attribute(catalogs: dict[str, Catalog]) -> None:
     """Texts stand in attributes as well: a straight quotation mark in one would end it."""
-    for language in messages.LANGUAGES:
-        for message in messages.catalog_of(language, messages.found()):
+    for language, catalog in catalogs.items():
+        for message in catalog:
             for text in message.string if isinstance(message.string, tuple) else (message.string,):
                 words = re.sub(r"<[^>]*>", "", text or "")
                 assert '"' not in words or '"' in str(message.id), (language, text)
 
 
-def test_djangos_own_messages_stay_as_they_are(messages: ModuleType) -> None:
+def test_djangos_own_messages_stay_as_they_are(catalogs: dict[str, Catalog]) -> None:
     """One message has one translation in a project: ours would replace Django's, or the other way round."""
-    for language in messages.LANGUAGES:
-        ours = messages.catalog_of(language, messages.found())
+    for language, ours in catalogs.items():
         for part in ("conf", "contrib/admin"):
             path = Path(django.__file__).parent / part / "locale" / language / "LC_MESSAGES" / "django.mo"
             with path.open("rb") as file:
@@ -55,7 +63,8 @@ def test_djangos_own_messages_stay_as_they_are(messages: ModuleType) -> None:
 
 def _ends(message: Message) -> tuple[str, str]:
     """The form for one and the one for many; what is between them not every catalog has."""
-    return (message.string[0], message.string[-1]) if isinstance(message.string, tuple) else (message.string, "")
+    forms = [message.string] if isinstance(message.string, str) else list(message.string)
+    return forms[0], forms[-1]
 
 
 @pytest.mark.parametrize(
@@ -79,9 +88,16 @@ def test_a_translation_that_lacks_something_is_found(
     assert bool(list(messages.problems_of(catalog))) is found
 
 
-def test_messages_of_code_and_of_templates_are_found(messages: ModuleType) -> None:
+def test_a_translation_that_is_marked_to_be_looked_at_is_found(messages: ModuleType) -> None:
+    """It is in the catalog for people, and not in the compiled one."""
+    catalog = Catalog(locale="de")
+    catalog.add(GAPS[0], GAPS[1], flags=["fuzzy"])
+    assert list(messages.problems_of(catalog))
+
+
+def test_messages_of_code_and_of_templates_are_found(catalogs: dict[str, Catalog]) -> None:
     """One of each kind: a word, one with a context, one of many, and a sentence with gaps."""
-    catalog = messages.found()
+    catalog = catalogs["de"]
     assert catalog.get("Beats and workers")
     assert catalog.get("Last", context="slots of a pause")
     assert catalog.get(("%(counter)s routine", "%(counter)s routines"))
