@@ -45,9 +45,18 @@ def test_no_translation_ends_an_attribute(catalogs: dict[str, Catalog]) -> None:
     """Texts stand in attributes as well: a straight quotation mark in one would end it."""
     for language, catalog in catalogs.items():
         for message in catalog:
-            for text in message.string if isinstance(message.string, tuple) else (message.string,):
+            for text in _forms(message):
                 words = re.sub(r"<[^>]*>", "", text or "")
                 assert '"' not in words or '"' in str(message.id), (language, text)
+
+
+def test_no_message_to_a_person_begins_with_a_name(catalogs: dict[str, Catalog]) -> None:
+    """Django's pages begin each with a large letter: the routine `alpha` would be called `Alpha`."""
+    for language, catalog in catalogs.items():
+        for message in catalog:
+            if any(file.endswith("_acts.py") for file, _ in message.locations):
+                begins = {form.startswith("{") and not form.startswith("{count") for form in _forms(message)}
+                assert begins == {False}, (language, message.string)
 
 
 def test_djangos_own_messages_stay_as_they_are(catalogs: dict[str, Catalog]) -> None:
@@ -63,8 +72,11 @@ def test_djangos_own_messages_stay_as_they_are(catalogs: dict[str, Catalog]) -> 
 
 def _ends(message: Message) -> tuple[str, str]:
     """The form for one and the one for many; what is between them not every catalog has."""
-    forms = [message.string] if isinstance(message.string, str) else list(message.string)
-    return forms[0], forms[-1]
+    return _forms(message)[0], _forms(message)[-1]
+
+
+def _forms(message: Message) -> list[str]:
+    return [message.string] if isinstance(message.string, str) else list(message.string)
 
 
 @pytest.mark.parametrize(
