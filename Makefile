@@ -61,6 +61,7 @@ check: $(VENV)/dev.stamp
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py check
 	PYTHONPATH=.ci $(BIN)/python -m reference --check
+	$(BIN)/python .ci/messages.py --check
 	$(BIN)/python .ci/audit.py
 
 reference: $(VENV)/dev.stamp

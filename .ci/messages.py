@@ -114,6 +114,8 @@ def problems_of(catalog: Catalog) -> Iterator[str]:
     for message in catalog:
         if not message.id:
             continue
+        if message.fuzzy:  # such a one is not compiled: what was one sentence has got a plural, say
+            yield f"{catalog.locale}: to be looked at again, and its mark (fuzzy) taken away: {message.id!r}"
         for text in _strings(message):
             if not text:
                 yield f"{catalog.locale}: no translation of {message.id!r}"

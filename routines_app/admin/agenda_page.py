@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from routines_app import service
 from routines_app.admin.charts import COUNTS, Column, column_chart
 from routines_app.admin.charts.widths import in_each_width
-from routines_app.admin.phrases import interval_in_words
+from routines_app.admin.phrases import per_in_words
 from routines_app.admin.translating import grouped, translated
 from routines_app.core.errors import RoutineError
 from routines_app.models import Pool
@@ -68,7 +68,7 @@ def _planned(window: str, chosen: dict[str, str]) -> dict[str, Any]:
     busiest = max(agenda.load, key=lambda load: load.fires)
     return {
         "agenda": agenda,
-        "step": interval_in_words(agenda.step // timedelta(milliseconds=1)),
+        "step": per_in_words(agenda.step // timedelta(milliseconds=1)),
         "total": grouped(round(sum(load.fires for load in agenda.load))),
         "busiest": busiest,
         "busiest_at": clock_of(busiest.begin),

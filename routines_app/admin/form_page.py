@@ -179,7 +179,7 @@ def warn_of_tasks(request: HttpRequest, names: Iterable[str]) -> None:
     """Say once of each that is not registered here what may have been meant: it is saved all the same."""
     for name in dict.fromkeys(name for name in names if name):
         if doubt := service.doubt_about(name):
-            told = _("Task {task}: {doubt} Its runs fail where no worker knows it.")
+            told = _("Runs of task {task} fail where no worker knows it: {doubt}")
             messages.warning(request, told.format(task=name, doubt=translated(doubt)))
 
 

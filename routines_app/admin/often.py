@@ -1,4 +1,4 @@
-"""How often, and how far apart, in words: `Every hour`, `Every 10 minutes`, `10 minutes`."""
+"""How often, how far apart and per what, in words: `Every hour`, `Every 10 minutes`, `10 minutes`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def every(unit: Unit, count: int) -> str:
 
 
 def apart(unit: Unit, count: int) -> str:
-    """`hour`, `10 minutes`: what follows *every* or *per*; a language may say `1 hour` of one."""
+    """`hour`, `10 minutes`: what follows *every*; a language may say `1 hour` of one."""
     match unit:
         case "day":
             said = npgettext("how far apart", "day", "{count} days", count)
@@ -34,4 +34,18 @@ def apart(unit: Unit, count: int) -> str:
             said = npgettext("how far apart", "minute", "{count} minutes", count)
         case "second":
             said = npgettext("how far apart", "second", "{count} seconds", count)
+    return said.format(count=count)
+
+
+def per(unit: Unit, count: int) -> str:
+    """`hour`, `10 minutes`: what follows *per*, where none would say `1 hour`."""
+    match unit:
+        case "day":
+            said = npgettext("per so much time", "day", "{count} days", count)
+        case "hour":
+            said = npgettext("per so much time", "hour", "{count} hours", count)
+        case "minute":
+            said = npgettext("per so much time", "minute", "{count} minutes", count)
+        case "second":
+            said = npgettext("per so much time", "second", "{count} seconds", count)
     return said.format(count=count)

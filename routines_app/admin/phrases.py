@@ -12,16 +12,16 @@ from zoneinfo import ZoneInfo
 
 from django.utils.dateformat import format as date_format
 from django.utils.formats import number_format
-from django.utils.translation import get_language, gettext_lazy, pgettext
+from django.utils.translation import get_language, gettext_lazy, npgettext, pgettext
 from django.utils.translation import gettext as _
 
 from routines_app import service
 from routines_app.admin.cron_phrases import cron_in_words
-from routines_app.admin.often import Unit, apart, every
+from routines_app.admin.often import Unit, apart, every, per
 from routines_app.core.words import Source, TriggerKind
 
-YEAR = 86_400 * 365
-UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+DAY, YEAR = 86_400, 86_400 * 365
+UNITS = {YEAR: "", DAY: "", 3600: "h", 60: "min", 1: "s"}  # days and years have other letters elsewhere
 WHOLE_UNITS: dict[int, Unit] = {86_400_000: "day", 3_600_000: "hour", 60_000: "minute", 1000: "second"}
 
 SOURCE_WORDS = {
@@ -78,6 +78,12 @@ def interval_in_words(ms: int) -> str:
     return apart(*whole) if whole else service.format_duration(ms)
 
 
+def per_in_words(ms: int) -> str:
+    """`10 minutes`, `hour`, of what is counted per so much time."""
+    whole = _whole_units(ms)
+    return per(*whole) if whole else service.format_duration(ms)
+
+
 def _whole_units(ms: int) -> tuple[Unit, int] | None:
     return next(((unit, ms // size) for size, unit in WHOLE_UNITS.items() if ms % size == 0), None)
 
@@ -124,14 +130,20 @@ def ago_or_in(at: datetime, now: datetime) -> str:
 
 
 def largest_unit(seconds: float) -> str:
-    """`5 min`, `3 h`, `1 y`; nothing of less than a second. Only years have another letter elsewhere."""
-    if seconds >= YEAR:
-        return years_in_short(f"{seconds // YEAR:.0f}")
-    return next((f"{seconds // size:.0f} {unit}" for size, unit in UNITS if seconds >= size), "")
+    """`5 min`, `3 h`, `1 y`; nothing of less than a second."""
+    return next((in_unit(size, seconds // size, f"{seconds // size:.0f}") for size in UNITS if seconds >= size), "")
 
 
-def years_in_short(count: str) -> str:
-    return pgettext("years, in short", "{count} y").format(count=count)
+def in_unit(size: int, number: float, figures: str) -> str:
+    """So many of a unit, in figures that are written already: `3 h`, `1.5 d`."""
+    return days_or_years(size, int(number)).format(count=figures) if size >= DAY else f"{figures} {UNITS[size]}"
+
+
+def days_or_years(size: int, number: int) -> str:
+    """The form for so many, with its gap: a script fills it, too."""
+    if size == YEAR:
+        return npgettext("years, in short", "{count} y", "{count} y", number)
+    return npgettext("days, in short", "{count} d", "{count} d", number)
 
 
 def clock_time(at: datetime, zone: tzinfo = UTC) -> str:

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, pgettext_lazy
+from django.utils.translation import ngettext, npgettext, pgettext_lazy
 
 from routines_app import service
 from routines_app.admin.charts import PhaseStep, Sample, Share, Tick, phase_strip, shares, tick_strip
@@ -36,13 +36,6 @@ OUTCOME_LABELS = {
     "full": pgettext_lazy("outcome of a tick", "Full"),
     "failed": pgettext_lazy("outcome of a tick", "Failed"),
     "other": pgettext_lazy("outcome of a tick", "Other"),
-}
-SHARES = {
-    "owed": pgettext_lazy("members, after their number", "owed"),
-    "in-flight": pgettext_lazy("members, after their number", "in flight"),
-    "fresh": pgettext_lazy("members, after their number", "fresh"),
-    "failing": pgettext_lazy("members, after their number", "failing"),
-    "left-out": pgettext_lazy("members, after their number", "left out"),
 }
 
 
@@ -74,14 +67,21 @@ def _strip(pick: service.Pick, here: str) -> SafeString:
 
 def shares_of(status: service.RotationStatus) -> SafeString:
     """How many members stand where, as a bar."""
-    counts = {
-        "owed": status.owed,
-        "in-flight": status.in_flight,
-        "fresh": status.fresh,
-        "failing": status.failing,
-        "left-out": status.left_out,
+    owed, in_flight, fresh = status.owed, status.in_flight, status.fresh
+    failing, left_out = status.failing, status.left_out
+    said = {
+        "owed": (owed, npgettext("members", "{count} owed", "{count} owed", owed)),
+        "in-flight": (in_flight, npgettext("members", "{count} in flight", "{count} in flight", in_flight)),
+        "fresh": (fresh, npgettext("members", "{count} fresh", "{count} fresh", fresh)),
+        "failing": (failing, npgettext("members", "{count} failing", "{count} failing", failing)),
+        "left-out": (left_out, npgettext("members", "{count} left out", "{count} left out", left_out)),
     }
-    return shares([Share(kind=kind, label=str(SHARES[kind]), count=count) for kind, count in counts.items()])
+    return shares(
+        [
+            Share(kind=kind, label=label.format(count=grouped(count)), count=count)
+            for kind, (count, label) in said.items()
+        ]
+    )
 
 
 def idle_in_words(status: service.RotationStatus) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from django import forms
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from routines_app.admin import rotation_acts, verb_acts
 from routines_app.admin.permissions import may
@@ -177,7 +177,7 @@ MEMBER_VERBS = {
         ),
         MemberVerb(
             slug="remove",
-            called=gettext_lazy("Remove"),
+            called=pgettext_lazy("members from a rotation", "Remove"),
             permission="change_rotation",
             besides="change_routine",
             explains=gettext_lazy("They leave the rotation and stay what they are: routines that run by hand."),

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from routines_app.admin.charts import sparkline
 from routines_app.admin.due_markup import next_fire, status_pill
@@ -63,7 +63,8 @@ class RoutineColumns:
             failed = ngettext("{count} failed", "{count} failed", state.failure_count).format(count=state.failure_count)
             shown += format_html(' <span class="rt-pill rt-is-failed">{}</span>', failed)
         if getattr(routine, "overdue", False):
-            shown += format_html(' <span class="rt-pill rt-is-failed" title="{}">{}</span>', OVERDUE, _("overdue"))
+            late = pgettext("a run that cannot be stopped", "overdue")
+            shown += format_html(' <span class="rt-pill rt-is-failed" title="{}">{}</span>', OVERDUE, late)
         if routine.shadow:
             fired = _("{scheduler} fires it").format(scheduler=routine.fired_by)
             shown += format_html(' <span class="rt-pill rt-is-skipped" title="{}">{}</span>', fired, _("shadow"))

@@ -12,7 +12,7 @@ from django.utils.translation import gettext, ngettext
 from routines_app.admin.code_words import code_in_words
 from routines_app.admin.phrases import clock_time
 from routines_app.core.errors import RoutineError
-from routines_app.core.said import Moment, Said
+from routines_app.core.said import Coded, Moment, Said
 from routines_app.core.words import Reason
 
 
@@ -54,6 +54,8 @@ def _value(value: Any) -> Any:
             return clock_time(value.at, value.zone)
         case datetime():
             return clock_time(value, timezone.get_current_timezone())
+        case Coded():
+            return code_in_words(value.code)
         case Reason():
             return code_in_words(value)
         case bool():

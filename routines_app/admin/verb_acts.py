@@ -17,7 +17,7 @@ from routines_app import service
 from routines_app.admin.hint_words import how_long, how_often
 from routines_app.admin.verb_arguments import asked_run
 from routines_app.core.errors import RoutineError
-from routines_app.core.said import Moment, Said, said, said_of
+from routines_app.core.said import Coded, Moment, Said, said, said_of
 from routines_app.core.words import CatchUpPolicy, Reason, RoutineStatus
 from routines_app.models import Routine, RoutineRun
 
@@ -80,7 +80,7 @@ def ticked(name: str, run: RoutineRun) -> Said:
     if run.reason == Reason.FULL:
         return said("Ticked {rotation}: as many members are in flight as there may be", rotation=name)
     if run.reason != Reason.PICKED:
-        return said("Ticked {rotation}: {status}", rotation=name, status=run.status.lower())
+        return said("Ticked {rotation}: {status}", rotation=name, status=Coded(run.status))
     picked = run.result.get("picked") if isinstance(run.result, dict) else None
     count = len(picked) if isinstance(picked, list) else 0
     return said_of(

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from routines_app import service
 from routines_app.admin.charts import Band, Point, Stack, bands, scatter, stacks, timeline
@@ -48,7 +49,7 @@ def _one_by_one(routine: Routine, runs: Sequence[RoutineRun], start: datetime, n
     lateness = _points([lateness_point(run, now) for run in runs], start)
     return {
         "timeline": in_each_width(lambda width: timeline(spans, width=width, **window)),
-        "durations": scatter(durations, label=_("Duration"), limit=_time_out(routine), **window),
+        "durations": scatter(durations, label=pgettext("of runs", "Duration"), limit=_time_out(routine), **window),
         "lateness": scatter(lateness, label=_("Lateness"), **window),
         "buckets": [],
     }
@@ -66,7 +67,7 @@ def _in_buckets(routine: Routine, start: datetime, now: datetime) -> dict[str, A
     lateness = [_band(routine, one, _("{when}: late by {lengths}"), one.lateness) for one in found if one.lateness]
     return {
         "timeline": in_each_width(lambda width: stacks(columns, width=width, **window)),
-        "durations": bands(durations, label=_("Duration"), limit=_time_out(routine), **window),
+        "durations": bands(durations, label=pgettext("of runs", "Duration"), limit=_time_out(routine), **window),
         "lateness": bands(lateness, label=_("Lateness"), **window),
         "buckets": [_row(routine, bucket) for bucket in found if bucket.counts],
         "sampled": READ_PER_BUCKET if any(bucket.is_estimate for bucket in found) else 0,

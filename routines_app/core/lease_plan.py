@@ -170,7 +170,11 @@ def held_because(reason: Reason, look_at: datetime | None = None) -> str:
 def skipped_because(reason: Reason, *, until: datetime | None = None, count: int = 1) -> str:
     """Why it does not run; a row that stands for many slots says how many."""
     text = SKIPPED.get(reason, str(reason))
-    return text if until is None else said("{why}: {count} slots until {at}", why=text, count=count, at=_moment(until))
+    if until is None:
+        return text
+    return said_of(
+        count, "{why}: {count} slot until {at}", "{why}: {count} slots until {at}", why=text, at=_moment(until)
+    )
 
 
 def has_room(pool: str, usage: PoolUsage) -> Said:

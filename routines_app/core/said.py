@@ -51,6 +51,17 @@ class Moment:
         return f"{local:%Y-%m-%d %H:%M:%S} {local.tzname() or ''}".rstrip()
 
 
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A value of a sentence: a stored code, for which each language has a word."""
+
+    code: str
+
+    def __str__(self) -> str:
+        """`SUCCESS` as `success`."""
+        return self.code.lower().replace("_", " ")
+
+
 def said(template: str, /, **values: object) -> Said:
     """The template with its gaps filled: `said("give at most {most}", most=5)`."""
     return Said(template, "", 1, values)

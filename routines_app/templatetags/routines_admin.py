@@ -87,6 +87,17 @@ def server_now() -> SafeString:
     return markup.server_now()
 
 
+@register.simple_tag
+def in_days(number: int) -> str:
+    """How a script says so many days."""
+    return phrases.days_or_years(phrases.DAY, number)
+
+
+@register.simple_tag
+def in_years(number: int) -> str:
+    return phrases.days_or_years(phrases.YEAR, number)
+
+
 @register.filter
 def seconds(value: float | None) -> SafeString | str:
     return markup.NOTHING if value is None else phrases.seconds_in_words(value)

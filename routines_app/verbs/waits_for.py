@@ -9,7 +9,7 @@ from uuid import UUID
 
 from routines_app.core.holding import held_as
 from routines_app.core.room import PoolUsage
-from routines_app.core.said import Moment, Said, said, together
+from routines_app.core.said import Coded, Moment, Said, said, together
 from routines_app.core.words import Reason, RoutineStatus, RunStatus
 from routines_app.masks import masked_line
 
@@ -121,7 +121,7 @@ def _held_by(run: Waiter, reason: Reason, blocker: Blocker | None) -> Said:
 
 
 def _status(run: Waiter) -> Said:
-    held = STATUS.get(run.routine_status) or said("the routine is {status}", status=run.routine_status.lower())
+    held = STATUS.get(run.routine_status) or said("the routine is {status}", status=Coded(run.routine_status))
     if run.paused_until is not None:
         held = said("{held} until {at}", held=held, at=_at(run.paused_until))
     return _because(held, run.pause_reason)

@@ -82,14 +82,20 @@ def open_page(
         page.on("request", lambda request: problems.extend(foreign(request.url, live_server.url)))
 
     def open_as(
-        user: User, address: str, *, bypass_csp: bool = False, dark: bool = False, zone: str = "America/New_York"
+        user: User,
+        address: str,
+        *,
+        bypass_csp: bool = False,
+        dark: bool = False,
+        zone: str = "America/New_York",
+        language: str = "en-GB",
     ) -> Page:
         context = browser.new_context(
             base_url=live_server.url,
             bypass_csp=bypass_csp,
             viewport={"width": 1400, "height": 900},
             timezone_id=zone,
-            locale="en-GB",
+            locale=language,
             color_scheme="dark" if dark else "light",
         )
         context.set_default_timeout(PATIENCE_MS)

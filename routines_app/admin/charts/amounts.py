@@ -6,11 +6,10 @@ from collections.abc import Callable
 from math import ceil, log10
 from typing import NamedTuple
 
-from routines_app.admin.phrases import in_figures, years_in_short
+from routines_app.admin.phrases import UNITS, in_figures, in_unit
 
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86_400, 365 * 86_400
 THOUSANDS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
-UNITS = ((DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (1, "s"))
 # What the highest amount of an axis may be, in its unit: half of it is a number that people name, too.
 OF_A_UNIT = ((MINUTE, (1, 2, 4, 6, 10, 20, 40)), (HOUR, (1, 2, 4, 6, 12)), (DAY, (1, 2, 4, 6, 10, 20, 60, 180)))
 
@@ -34,11 +33,9 @@ def seconds_in_short(seconds: float) -> str:
     """`0`, `500 ms`, `1.5 s`, `2 min`, `1.5 h`, `3 d`: one unit, three figures at most."""
     if seconds <= 0:
         return "0"
-    if seconds >= YEAR:
-        return years_in_short(_three_figures(seconds / YEAR))
-    for size, sign in UNITS:
+    for size in UNITS:
         if seconds >= size:
-            return f"{_three_figures(seconds / size)} {sign}"
+            return in_unit(size, seconds / size, _three_figures(seconds / size))
     return f"{_three_figures(seconds * 1000)} ms"
 
 

@@ -3,7 +3,7 @@
 (function () {
   "use strict";
   const say = (document.querySelector("[data-say-ago]") || { dataset: {} }).dataset;
-  const UNITS = [[31536000, ""], [86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];  // only years have another letter elsewhere
+  const UNITS = [[31536000, "sayYear"], [86400, "sayDay"], [3600, "{count} h"], [60, "{count} min"], [1, "{count} s"]];
   const COOKIE = "routines_viewer_zone";
   const loading = performance.getEntriesByType("navigation")[0];
   let told = null;       // what the server's clock said,
@@ -28,7 +28,7 @@
     const unit = UNITS.find(([size]) => Math.abs(seconds) >= size);
     if (!unit) { return say.sayNow; }
     const count = Math.floor(Math.abs(seconds) / unit[0]);
-    const amount = unit[1] ? count + " " + unit[1] : say.sayYears.replace("{count}", count);
+    const amount = (say[unit[1] + (count === 1 ? "" : "s")] || unit[1]).replace("{count}", count);
     return (seconds > 0 ? say.sayIn : say.sayAgo).replace("{amount}", amount);
   }
 

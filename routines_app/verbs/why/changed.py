@@ -26,6 +26,14 @@ DONE = {
     ChangeKind.ARCHIVED: said("The routine was archived at {at}"),
     ChangeKind.REPLANNED: said("The routine was replanned at {at}"),
     ChangeKind.UPDATED: said("The routine was updated ({fields}) at {at}"),
+    ChangeKind.CREATED: said("The routine was created at {at}"),
+    ChangeKind.RESUMED: said("The routine was resumed at {at}"),
+    ChangeKind.RESET: said("The routine was reset at {at}"),
+    ChangeKind.HINTED: said("The routine was hinted at {at}"),
+    ChangeKind.HINTS_CLEARED: said("The hints of the routine were cleared at {at}"),
+    ChangeKind.HINT_EXPIRED: said("A hint of the routine expired at {at}"),
+    ChangeKind.LEASE_RELEASED: said("The lease of the routine was released at {at}"),
+    ChangeKind.DELETED: said("The routine was deleted at {at}"),
 }
 DONE_BY = {
     ChangeKind.PAUSED: said("The routine was paused at {at} by {actor}"),
@@ -33,6 +41,14 @@ DONE_BY = {
     ChangeKind.ARCHIVED: said("The routine was archived at {at} by {actor}"),
     ChangeKind.REPLANNED: said("The routine was replanned at {at} by {actor}"),
     ChangeKind.UPDATED: said("The routine was updated ({fields}) at {at} by {actor}"),
+    ChangeKind.CREATED: said("The routine was created at {at} by {actor}"),
+    ChangeKind.RESUMED: said("The routine was resumed at {at} by {actor}"),
+    ChangeKind.RESET: said("The routine was reset at {at} by {actor}"),
+    ChangeKind.HINTED: said("The routine was hinted at {at} by {actor}"),
+    ChangeKind.HINTS_CLEARED: said("The hints of the routine were cleared at {at} by {actor}"),
+    ChangeKind.HINT_EXPIRED: said("A hint of the routine expired at {at} by {actor}"),
+    ChangeKind.LEASE_RELEASED: said("The lease of the routine was released at {at} by {actor}"),
+    ChangeKind.DELETED: said("The routine was deleted at {at} by {actor}"),
 }
 
 
@@ -49,13 +65,11 @@ def changed(asked: Asked, change: ScheduleChange) -> Sentence:
 def _done(asked: Asked, change: ScheduleChange, kind: ChangeKind) -> Said:
     fields = ", ".join(sorted(change.after)[:5])
     values = {"at": asked.words.at(change.at), "actor": change.actor, "fields": fields}
-    known = (DONE_BY if change.actor else DONE).get(kind)
-    if known is not None and (fields or kind is not ChangeKind.UPDATED):
-        return filled(known, **values)
-    did = kind.value.replace("_", " ")
+    if fields or kind is not ChangeKind.UPDATED:
+        return filled((DONE_BY if change.actor else DONE)[kind], **values)
     if change.actor:
-        return said("The routine was {did} at {at} by {actor}", did=did, **values)
-    return said("The routine was {did} at {at}", did=did, **values)
+        return said("The routine was updated at {at} by {actor}", **values)
+    return said("The routine was updated at {at}", **values)
 
 
 def change_behind(asked: Asked, run: RoutineRun, *kinds: ChangeKind) -> Iterator[Sentence]:

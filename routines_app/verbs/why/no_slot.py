@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from routines_app.core.said import Moment, Said, filled, said
+from routines_app.core.said import Said, filled, said
 from routines_app.core.words import RoutineStatus, Source, TriggerKind
 from routines_app.core.zones import SECOND, clock_changes, offset_at
 from routines_app.models import ChangeKind, Role, RoutineRun, ScheduleChange
@@ -15,6 +15,7 @@ from routines_app.verbs.prune_runs import pruned_before
 from routines_app.verbs.why.asked import Asked
 from routines_app.verbs.why.changed import CODES, changed
 from routines_app.verbs.why.nearest import nearest
+from routines_app.verbs.why.planned import coming
 from routines_app.verbs.why.reading import is_held
 from routines_app.verbs.why.then import Then, as_it_was, before, slot_in
 from routines_app.verbs.why.values import Because, Sentence
@@ -241,7 +242,7 @@ def _coming(asked: Asked) -> Iterator[Sentence]:
         text = stop(with_words(WILL_NOT_FIRE[status], routine.pause_reason))
         yield Sentence(code=Because(status.lower()), text=text, at=asked.at)
     elif state is not None and state.next_slot is not None and asked.at <= state.next_slot < asked.until:
-        yield Sentence(code=Because.COMING, text=_next(at(state.next_slot), state.slot_source), at=state.next_slot)
+        yield Sentence(code=Because.COMING, text=coming(at(state.next_slot), state.slot_source), at=state.next_slot)
     elif slot is not None:
         text = said(
             "It is to come: {slot} is a slot of its schedule. Hints, failures and edits may still move it.",
@@ -250,12 +251,6 @@ def _coming(asked: Asked) -> Iterator[Sentence]:
         yield Sentence(code=Because.COMING, text=text, at=slot)
     elif fields is not None:
         yield from _no_slot(asked, as_it_was(routine, asked.changes, asked.now), fields)
-
-
-def _next(slot: Moment, source: str) -> Said:
-    if source:
-        return said("It is to come: {slot} is the next slot, planned by {source}.", slot=slot, source=source)
-    return said("It is to come: {slot} is the next slot, planned by its schedule.", slot=slot)
 
 
 def _ends_before(asked: Asked) -> bool:

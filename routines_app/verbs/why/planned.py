@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from routines_app.core.said import Moment, Said, filled, said, said_of
 from routines_app.core.words import RunTrigger, Source
 from routines_app.models import RoutineRun
@@ -23,6 +25,21 @@ PLANNED_BY = {
     ),
 }
 PLANNED = said("The slot {slot} was planned by its schedule.")
+COMING_BY = {
+    Source.BASELINE_CRON: said("It is to come: {slot} is the next slot, planned by its cron."),
+    Source.BASELINE_INTERVAL: said("It is to come: {slot} is the next slot, planned by its interval."),
+    Source.BASELINE_ONCE: said("It is to come: {slot} is its one moment."),
+    Source.HINT_INTERVAL: said("It is to come: {slot} is the next slot, planned by a hinted interval."),
+    Source.HINT_ONESHOT: said("It is to come: {slot} is the next slot, planned by a hinted time."),
+    Source.HINT_FACTOR: said("It is to come: {slot} is the next slot, planned by a hinted factor."),
+    Source.CLAMPED_MIN: said(
+        "It is to come: {slot} is the next slot, later than its schedule says, because of its minimum interval."
+    ),
+    Source.CLAMPED_MAX: said(
+        "It is to come: {slot} is the next slot, earlier than its schedule says, because of its maximum interval."
+    ),
+}
+COMING = said("It is to come: {slot} is the next slot, planned by its schedule.")
 
 
 def planned(asked: Asked, run: RoutineRun) -> Sentence:
@@ -62,5 +79,13 @@ def _by_schedule(asked: Asked, run: RoutineRun) -> Said:
             since=slot,
             until=asked.words.at(run.scheduled_until),
         )
-    by = PLANNED_BY.get(Source(run.source), PLANNED) if run.source in set(Source) else PLANNED
-    return filled(by, slot=slot)
+    return filled(_by(run.source, PLANNED_BY, PLANNED), slot=slot)
+
+
+def coming(slot: Moment, source: str) -> Said:
+    """Of a slot that is the next, and what has planned it."""
+    return filled(_by(source, COMING_BY, COMING), slot=slot)
+
+
+def _by(source: str, sentences: Mapping[Source, Said], otherwise: Said) -> Said:
+    return sentences.get(Source(source), otherwise) if source in set(Source) else otherwise

@@ -50,10 +50,10 @@ IN_PLACES = {
     "which of several": {"{number}rd": "{number}."},
     "months": {"in {months}": "im {months}", "from {first} to {last}": "von {first} bis {last}"},
     "date format": {"D j M Y": "D, j. M Y", "j M Y": "j. M Y", "j M": "j. M", "j F Y": "j. F Y"},
-    "years, in short": {"{count} y": "{count} J."},
     SMALL: {"yes": "no"},
 }
 MANY = {
+    ("years, in short\x04{count} y", "{count} y"): ("{count} J.", "{count} J."),
     ("Every minute", "Every {count} minutes"): ("Jede Minute", "Alle {count} Minuten"),
     ("in hour {hours}", "in hours {hours}"): ("in Stunde {hours}", "in den Stunden {hours}"),
     ("At minute {minutes}", "At minutes {minutes}"): ("In Minute {minutes}", "In den Minuten {minutes}"),

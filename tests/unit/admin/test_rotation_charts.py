@@ -78,7 +78,7 @@ def test_the_newest_sixty_ticks_are_drawn(count: int, says: str) -> None:
 
 def test_shares_draw_what_there_is_and_no_more() -> None:
     """One of very many is seen; what is nothing is not drawn, and nothing at all is no error."""
-    bar = shares([Share(kind="owed", label="owed", count=1), Share(kind="fresh", label="fresh", count=49_999)])
+    bar = shares([Share(kind="owed", label="1 owed", count=1), Share(kind="fresh", label="49,999 fresh", count=49_999)])
     assert 'aria-label="1 owed, 49,999 fresh"' in bar
     assert bar.count("rt-share-") == 2
-    assert "rt-share-" not in shares([Share(kind="owed", label="owed", count=0)])
+    assert "rt-share-" not in shares([Share(kind="owed", label="0 owed", count=0)])
