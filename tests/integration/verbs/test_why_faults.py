@@ -14,7 +14,7 @@ from routines_app.beat.seen_broker import SeenBroker
 from routines_app.coordination.broker import BrokerAway
 from routines_app.coordination.envelope import Message
 from routines_app.core.words import Reason, RunStatus
-from routines_app.models import Routine
+from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.claim import passed_by
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.publish import outbox
@@ -104,6 +104,23 @@ def test_the_next_slot_of_what_was_held_once_has_waited_for_nobody(night: Night,
 
     assert (night.run().scheduled_for, night.run().waited) == (night.at("03:30"), [])
     assert Because.WAITED not in why(night, routine, "03:30").codes
+
+
+@needs_row_locks
+def test_a_lock_that_is_over_is_not_blamed_for_the_jitter_after_it(night: Night, beat: BeatLoop) -> None:
+    """The run is let through by nobody before somebody cancels it, long after the row was free."""
+    routine = night.make(misfire_grace_ms=3_600_000)
+    night.reports(BEAT, until="03:00")
+    with held("routinestate", "routine_id", [routine.pk]):
+        look_for_a_minute(night, beat)
+    claim_due(night.now)
+    run = night.run()
+    RoutineRun.objects.update(admitted_at=None, reason=Reason.NOT_YET, eligible_at=night.at("04:00"))
+    service.cancel_run(run)
+    RoutineRun.objects.filter(pk=run.pk).update(completed_at=night.at("03:10"))
+    night.until("03:11")
+
+    assert "to 2026-11-17 03:01:00 UTC (1m)" in said(why(night, routine), Because.WAITED)
 
 
 @needs_row_locks
