@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
+from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 from django.utils import timezone
 from django.utils.dateformat import format as date_format
 from django.utils.safestring import mark_safe
@@ -67,6 +68,10 @@ class Look:
     verbs: tuple[tuple[str, bool], ...]
     zone: tzinfo
     language: str
+    prefix: str
+    """The path that the project is mounted below."""
+    urlconf: Any
+    """Where its addresses are, if a middleware has chosen; None: where the settings say."""
 
     @classmethod
     def of(cls, request: HttpRequest) -> Look:
@@ -75,16 +80,20 @@ class Look:
             verbs=tuple(verbs_for(request).items()),
             zone=timezone.get_current_timezone(),
             language=get_language() or "",
+            prefix=get_script_prefix(),
+            urlconf=get_urlconf(),
         )
 
     @property
     def name(self) -> str:
         """Fit for the key of a cache."""
-        said = repr((self.pool, self.verbs, str(self.zone), self.language))
+        said = repr((self.pool, self.verbs, str(self.zone), self.language, self.prefix, self.urlconf))
         return hashlib.sha256(said.encode()).hexdigest()[:32]
 
     def shown(self) -> dict[str, str]:
-        """In whichever thread it is asked for."""
+        """In whichever thread it is asked for: a new one knows nothing of the request."""
+        set_script_prefix(self.prefix)
+        set_urlconf(self.urlconf)
         with timezone.override(self.zone), override(self.language or None):
             return {"html": render_to_string("routines/fleet_live.html", _facts(self))}
 

@@ -75,12 +75,14 @@ def in_order(states: QuerySet[RoutineState], at_once: int = READ_AT_ONCE) -> Ite
     """As a beat will look at them, and as `first_fires` takes them.
 
     So many at a time, each time from where the last ones ended: outside of a transaction a cursor of the database would
-    find all of them, a million perhaps, before the first is read.
+    find all of them, a million perhaps, before the first is read. One that is claimed meanwhile moves behind those that
+    have been read: it is not met again.
     """
-    ordered, some = states.order_by("next_run_at", "routine_id"), list[RoutineState]()
+    ordered, some, met = states.order_by("next_run_at", "routine_id"), list[RoutineState](), set[int]()
     while True:
         some = list((ordered.filter(_behind(some[-1])) if some else ordered)[:at_once])
-        yield from some
+        yield from (state for state in some if state.routine_id not in met)
+        met.update(state.routine_id for state in some)
         if len(some) < at_once:
             return
 

@@ -186,6 +186,12 @@ def due_ids(now: datetime, limit: int, *, without: Collection[int] = ()) -> list
     return list(due.values_list("routine_id", flat=True)[:limit])
 
 
+def still_unclaimed(now: datetime, limit: int, *, without: Collection[int] = ()) -> list[tuple[int, datetime | None]]:
+    """The same, each with when it became due; but of those whose times can be read."""
+    due = _due(ledger_alias(), now).exclude(pk__in=without).filter(readable("next_run_at"))
+    return list(due.values_list("routine_id", "next_run_at")[:limit])
+
+
 def look_at_due(
     now: datetime, *columns: str, also: Collection[int] = (), pools: Collection[int] = (), limit: int
 ) -> list[tuple[DueRow, tuple[Any, ...]]]:

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from routines_app.core.waits import entry_of
 from routines_app.core.words import Reason
 from routines_app.protocol.claim.claimed import Claimed
-from routines_app.protocol.claim.due import DueRow, due_ids
+from routines_app.protocol.claim.due import DueRow, still_unclaimed
 from routines_app.protocol.claim.set_aside import SetAside
 
 OVERDUE = timedelta(seconds=1)  # another beat that claims it takes less
@@ -29,7 +29,8 @@ class PassedBy:
 
     def __init__(self, set_aside: SetAside) -> None:
         self._set_aside = set_aside
-        self._since: dict[int, datetime] = {}
+        self._since: dict[tuple[int, datetime | None], datetime] = {}
+        """By routine and when it became due: what was held once may be held again, and another beat may claim it."""
         self._ask_at = 0.0
 
     def look(self, due_at: datetime, now: datetime) -> None:
@@ -37,8 +38,8 @@ class PassedBy:
         if now - due_at < OVERDUE or time.monotonic() < self._ask_at:
             return
         self._ask_at = time.monotonic() + ASK_SECONDS
-        found = due_ids(now - OVERDUE, AT_ONCE, without=self._set_aside.ids)
-        self._since = {routine_id: self._since.get(routine_id, now) for routine_id in found}
+        found = still_unclaimed(now - OVERDUE, AT_ONCE, without=self._set_aside.ids)
+        self._since = {due: self._since.get(due, now) for due in found}
 
     def noted(self, claims: list[tuple[DueRow, Claimed]], now: datetime) -> list[tuple[DueRow, Claimed]]:
         """The claims, with what their rows have waited for."""
@@ -51,12 +52,12 @@ class PassedBy:
         return claimed if since is None else claimed.after_waiting(entry_of(Reason.ROUTINE_HELD, since, now))
 
     def _held_since(self, row: DueRow, now: datetime) -> datetime | None:
-        due_at, seen = row.next_run_at, self._since.get(row.routine_id)
+        due_at, seen = row.next_run_at, self._since.get((row.routine_id, row.next_run_at))
         if due_at is None:
             return None
         if (seconds := self._set_aside.held_for(row.routine_id)) is not None:
             # Counted by another clock than `now`, which is read before the claim: it may seem to be a moment earlier.
             seen = max(due_at, now - timedelta(seconds=seconds))
-        if seen is None or seen < due_at:  # it was held then, and somebody else has claimed it since
+        if seen is None:
             return None
         return due_at if seen - due_at <= FROM_ITS_TIME else seen

@@ -67,11 +67,15 @@ def send(messages: Sequence[Message], *, published: Callable[[int], None] | None
 def note_unsent(messages: Sequence[Message]) -> None:
     """The broker is away: the rows say so, for whoever asks later why they were sent late.
 
-    Of those that a worker has started all the same, or somebody holds, nothing is said.
+    Of those that a worker has started all the same, or somebody holds, nothing is said. Nor if the database cannot:
+    that the broker is away must be heard all the same, or the next batch would wait for it again.
     """
     runs = RoutineRun.objects.using(ledger_alias()).filter(id__in=[message.run_id for message in messages])
-    with bounded():
-        update_free(runs.filter(status=RunStatus.PENDING, dispatched_at=None), **unsent(clock.now()))
+    try:
+        with bounded():
+            update_free(runs.filter(status=RunStatus.PENDING, dispatched_at=None), **unsent(clock.now()))
+    except Error as error:
+        logger.warning("%s runs do not say that the broker was away: %s", len(messages), error)
 
 
 def publish(messages: Sequence[Message]) -> list[Refused]:

@@ -100,7 +100,7 @@ class SharedAnswer:
         if not 0 <= age < kept_seconds:
             return None
         if age >= fresh_seconds:
-            self._renew_beside(about, lambda: self.renew(about, ask, now=now, kept_seconds=kept_seconds))
+            self._renew_beside(about, lambda: self._replace(about, kept, ask() | {"asked_at": now}, kept_seconds))
         return kept
 
     def renew(self, about: str, ask: Callable[[], Facts], *, now: datetime, kept_seconds: float) -> Facts:
@@ -109,7 +109,13 @@ class SharedAnswer:
         write(self._key(about), answer, kept_seconds)
         return answer
 
-    def _renew_beside(self, about: str, renew: Callable[[], Facts]) -> None:
+    def _replace(self, about: str, old: Facts, answer: Facts, kept_seconds: float) -> None:
+        """Who has renewed it meanwhile has asked later, perhaps after doing something: that answer stays."""
+        there = _facts(read(self._key(about)))
+        if there is None or there.get("asked_at") == old["asked_at"]:
+            write(self._key(about), answer, kept_seconds)
+
+    def _renew_beside(self, about: str, renew: Callable[[], None]) -> None:
         turn, asking = self._current_turn(), f"{self._key(about)}:asking"
         if not turn.lock.acquire(blocking=False):
             return
@@ -143,7 +149,7 @@ class SharedAnswer:
             turn.lock.release()
 
 
-def _asking(renew: Callable[[], Facts], turn: _Turn, asking: str) -> None:
+def _asking(renew: Callable[[], None], turn: _Turn, asking: str) -> None:
     try:
         renew()
     except Exception as error:  # noqa: BLE001 - nobody waits here; who finds no answer any more asks, and is told

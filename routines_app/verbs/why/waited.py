@@ -84,9 +84,14 @@ def _with_ends(run: RoutineRun, now: datetime) -> list[tuple[Wait, datetime]]:
     waits = [(wait, _known_until(run, wait, now)) for wait in run.waited]
     if waits and run.started_at is None and run.dispatched_at is None and run.admitted_at is None:
         last = waits[-1][0]
-        still = run.reason == last.reason or run.status != RunStatus.PENDING
+        still = run.reason == last.reason or (run.status != RunStatus.PENDING and not _ended_with_the_claim(run, last))
         waits[-1] = (last, (run.completed_at or now) if still else last.until)
     return waits
+
+
+def _ended_with_the_claim(run: RoutineRun, wait: Wait) -> bool:
+    """Whether it waited before it had a row: whatever held that up let it be written."""
+    return wait.reason == Reason.ROUTINE_HELD and wait.until - run_created_at(run.pk) < NOTICEABLE
 
 
 def _known_until(run: RoutineRun, wait: Wait, now: datetime) -> datetime:

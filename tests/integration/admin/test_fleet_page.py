@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection
+import pytest
+from django.db import connection, connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
+from django.urls import reverse, set_script_prefix
 
 from routines_app.admin.fleet_facts import active, lateness
+from routines_app.admin.fleet_page import Look
 from routines_app.models import Pool
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.upkeep.nodes import report_beat
@@ -111,3 +114,29 @@ def test_who_sees_something_else_shares_something_else(operator: Client, viewer:
 def without_now(page: str) -> str:
     """But for the server's time, which each answer tells anew."""
     return re.sub(r'data-now="[^"]*"', "", page)
+
+
+def test_what_a_thread_makes_leads_where_the_page_would(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a server that mounts the project below a path, each thread has to be told of it; a browser that came by
+    another path gets nothing of that."""
+    looks: list[Look] = []
+    of = Look.of
+    monkeypatch.setattr(Look, "of", lambda request: looks.append(of(request)) or looks[-1])
+    path, live = reverse("admin:routines_plan"), reverse("admin:routines_fleet_live")
+    for prefix in ("/ops/", "/"):
+        set_script_prefix(prefix)  # as a server does for each request
+        operator.get(live)
+    below, plain = looks
+
+    def made(look: Look) -> str:
+        try:
+            return look.shown()["html"]
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as thread:
+        html = [thread.submit(made, look).result() for look in looks]
+
+    assert f'href="/ops{path}"' in html[0]
+    assert f'href="{path}"' in html[1]
+    assert below.name != plain.name

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from routines_app import service
 from routines_app.core.words import Source
 from routines_app.models import Routine, RoutineState
+from routines_app.protocol.claim.claim import claim_due
 from routines_app.verbs.plan import in_order
 from tests.integration.conftest import MONDAY, Time
 
@@ -114,3 +115,16 @@ def test_states_are_read_some_at_a_time_in_one_order(make: Make) -> None:
     found = list(in_order(RoutineState.objects.filter(next_run_at__isnull=False), 2))
     assert [state.routine_id for state in found] == sorted(state.routine_id for state in found)
     assert (len(found), found[-1].routine_id) == (6, later.pk)
+
+
+def test_what_is_claimed_while_many_are_read_comes_once(make: Make, time: Time) -> None:
+    """It moves behind those that have been read, and is not met there again."""
+    make("first", every="10m")
+    make("second", every="15m")
+    reading = in_order(RoutineState.objects.select_related("routine"), at_once=1)
+    names = [next(reading).routine.name]
+    time.pass_by(minutes=11)
+    claim_due(time.now)
+    names += [state.routine.name for state in reading]
+
+    assert names == ["first", "second"]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from celery import current_app
+from django.db import OperationalError
 
 from routines_app import service
 from routines_app.beat.loop import BeatLoop
@@ -13,7 +14,7 @@ from routines_app.beat.seen_broker import SeenBroker
 from routines_app.coordination.broker import BrokerAway
 from routines_app.coordination.envelope import Message
 from routines_app.core.words import Reason, RunStatus
-from routines_app.models import Routine
+from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.claim import passed_by
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.publish import outbox
@@ -105,10 +106,41 @@ def test_the_next_slot_of_what_was_held_once_has_waited_for_nobody(night: Night,
     assert Because.WAITED not in why(night, routine, "03:30").codes
 
 
+@needs_row_locks
+def test_a_lock_that_is_over_is_not_blamed_for_the_jitter_after_it(night: Night, beat: BeatLoop) -> None:
+    """The run is let through by nobody before somebody cancels it, long after the row was free."""
+    routine = night.make(misfire_grace_ms=3_600_000)
+    night.reports(BEAT, until="03:00")
+    with held("routinestate", "routine_id", [routine.pk]):
+        look_for_a_minute(night, beat)
+    claim_due(night.now)
+    run = night.run()
+    RoutineRun.objects.update(admitted_at=None, reason=Reason.NOT_YET, eligible_at=night.at("04:00"))
+    service.cancel_run(run)
+    RoutineRun.objects.filter(pk=run.pk).update(completed_at=night.at("03:10"))
+    night.until("03:11")
+
+    assert "to 2026-11-17 03:01:00 UTC (1m)" in said(why(night, routine), Because.WAITED)
+
+
+@needs_row_locks
+def test_what_is_held_a_second_time_has_waited_a_second_time(night: Night, beat: BeatLoop) -> None:
+    """Nobody has looked in between at what is overdue: nothing was."""
+    routine = night.make(cron="*/30 * * * *", misfire_grace_ms=3_600_000)
+    night.reports(BEAT, until="03:00")
+    for slot in ("03:00", "03:30"):
+        night.until(slot)
+        with held("routinestate", "routine_id", [routine.pk]):
+            look_for_a_minute(night, beat)
+        beat._look()
+        run = night.run()
+        assert [(wait.reason, wait.since) for wait in run.waited] == [(Reason.ROUTINE_HELD, night.at(slot))]
+
+
 def test_what_nobody_held_asks_for_nothing(night: Night, beat: BeatLoop, monkeypatch: pytest.MonkeyPatch) -> None:
     """A beat that comes a minute late claims it at its first look."""
     asked: list[object] = []
-    monkeypatch.setattr(passed_by, "due_ids", lambda *args, **kwargs: asked.append(args) or [])
+    monkeypatch.setattr(passed_by, "still_unclaimed", lambda *args, **kwargs: asked.append(args) or [])
     night.make(misfire_grace_ms=3_600_000)
     night.until("03:01")
     beat._look()
@@ -144,6 +176,28 @@ def test_a_run_that_a_broker_was_away_for(night: Night, monkeypatch: pytest.Monk
         answer = why(night, routine)
         assert answer.codes == (Because.PLANNED, Because.WAITED, Because.WAITING), str(answer)
         assert "from 2026-11-17 03:00:00 UTC to 2026-11-17 03:00:34 UTC (34s)" in said(answer, Because.WAITED)
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_note_that_cannot_be_written_hides_no_broker_that_is_away(
+    night: Night, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    """Else each batch would try that broker again, and wait for it."""
+    monkeypatch.setattr(outbox, "broker", Broker)
+    seen = SeenBroker(lambda _: None)
+    night.make()
+    night.until("03:00")
+    messages = claim_due(night.now).messages
+    if is_known:
+        seen.send(messages)
+
+    def locked(*_: object, **__: object) -> int:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(outbox, "update_free", locked)
+    seen.send(messages)
+
+    assert seen.is_resting
 
 
 def test_a_broker_that_was_away_is_not_blamed_for_a_beat_that_died_then(

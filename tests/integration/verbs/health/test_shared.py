@@ -58,6 +58,21 @@ def test_an_old_answer_is_given_at_once_while_one_thread_asks_anew(shared: Share
     assert ask.asked == 2
 
 
+def test_an_answer_that_comes_late_takes_no_newer_one_away(shared: SharedAnswer) -> None:
+    """Whoever has done something since then, and asked anew, would not find it the next time."""
+    ask = Question()
+    shared.latest("all", ask, now=NOON, **LIMITS)
+    ask.go_on.clear()
+    shared.latest("all", ask, now=NOON + timedelta(seconds=10), **LIMITS)
+    wait_for(lambda: ask.asked == 2, 10, "nobody asked anew")
+    later = NOON + timedelta(seconds=11)
+    shared.renew("all", lambda: {"number": 3}, now=later, kept_seconds=60)
+    ask.go_on.set()
+    wait_for(lambda: not shared._turn.lock.locked(), 10, "the late answer did not come")
+
+    assert shared.latest("all", ask, now=later, **LIMITS) == {"number": 3, "asked_at": later}
+
+
 def test_an_answer_that_is_too_old_is_waited_for(shared: SharedAnswer) -> None:
     """Nobody is shown what was so an hour ago; nor what is said to come from the future."""
     ask = Question()
