@@ -35,7 +35,8 @@ def fires_per_hour(now: datetime) -> list[tuple[datetime, float]]:
     """How many fires each of the coming 24 hours holds.
 
     Routines with the same schedule are computed once, so the cost follows how many schedules differ. Intervals are
-    spread evenly. Which schedules there are is asked once in a minute, for all that share Django's cache.
+    spread evenly. Which schedules there are is asked once in a minute, for all that share Django's cache and beside
+    them: whoever is the first to look for a while gets an answer of up to a quarter of an hour ago.
     """
     return _fires_per_hour(now.replace(second=0, microsecond=0), ledger_alias())
 
