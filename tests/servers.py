@@ -30,7 +30,6 @@ POSTGRES_SETTINGS = {
     "max_connections": "300",
     "fsync": "off",  # a killed server keeps what it wrote; only a power cut would not
     "full_page_writes": "off",
-    "synchronous_commit": "off",
     "wal_level": "minimal",
     "max_wal_senders": "0",
     "autovacuum": "off",  # tables of a few rows, emptied after each test
