@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -26,9 +25,7 @@ WIPED = "for (const ago of document.querySelectorAll('time.rt-time .rt-ago')) { 
 
 
 @pytest.mark.parametrize("language", ["de", "fr"])
-def test_no_page_is_too_wide_for_a_telephone(
-    open_page: Open, make_user: MakeUser, picture: Callable[[Page, str], Path], language: str
-) -> None:
+def test_no_page_is_too_wide_for_a_telephone(open_page: Open, make_user: MakeUser, language: str) -> None:
     """Long words break or fit, and each page says which language it speaks."""
     pages = every_page()
     rotation = a_rotation_at_work()
@@ -46,7 +43,6 @@ def test_no_page_is_too_wide_for_a_telephone(
         assert response.ok, name
         if name == "routine-form":
             page.locator("[data-preview] table").wait_for()
-        picture(page, f"{name}-phone-{language}")
         wrong[name] = (page.locator("html").get_attribute("lang"), page.evaluate(TOO_WIDE))
     assert {name: found for name, found in wrong.items() if found != (language, 0)} == {}
 

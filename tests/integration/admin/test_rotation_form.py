@@ -137,9 +137,9 @@ def test_a_doubtful_task_or_callable_is_saved_with_a_warning(operator: Client, s
     typed = {"phases": json.dumps(phases), "other_task": "not.here", "seed": "shop.nowhere.members"}
     said = [text for text in told(save(operator, reverse(ADD), **NEW, **typed)) if not text.startswith("Saved")]
     assert [text.partition(":")[0] for text in said] == [
-        "Task not.here",
-        f"Task {TASK}x",
-        "Task no.such",
+        "Runs of task not.here fail where no worker knows it",
+        f"Runs of task {TASK}x fail where no worker knows it",
+        "Runs of task no.such fail where no worker knows it",
         "Callable shop.nowhere.members",
     ]
     assert f"did you mean {TASK}" in said[1]
