@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from routines_app.core.said import Moment, Said, figure, filled, said, said_of, together
+from routines_app.core.said import Coded, Moment, Said, figure, filled, said, said_of, together
 
 
 def test_what_is_said_is_plain_english_to_everybody() -> None:
@@ -83,3 +83,8 @@ def test_a_copy_can_be_translated_too(take: object) -> None:
         2,
         {"count": 2},
     )
+
+
+def test_a_code_is_read_as_words() -> None:
+    """To whoever has no other word for it."""
+    assert said("it was {became}", became=Coded("CATCH_UP")) == "it was catch up"
