@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import random
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,14 +22,35 @@ import psutil
 # range can be given the very same port as its source and end up connected to itself.
 PORTS = range(20_000, 32_000)
 PR_SET_PDEATHSIG = 1
+_chosen: set[int] = set()
 
 
 def free_port(*, beside: int = 0) -> int:
     """A TCP port on 127.0.0.1 that nothing listens on and no outgoing connection will take; and the one `beside` it."""
     for port in random.sample(range(PORTS.start, PORTS.stop - beside), k=200):
-        if all(is_free(each) for each in {port, port + beside}):
+        if all(is_ours(each) and is_free(each) for each in {port, port + beside}):
             return port
     raise RuntimeError("no free port found")
+
+
+def is_ours(port: int) -> bool:
+    """Whether no other test process has chosen it: between choosing a port and listening there lies the making of a
+    database. What this process has chosen stays its own until it ends, and a server may come back to it."""
+    if port in _chosen:
+        return False
+    place = Path(tempfile.gettempdir(), "routines-ports")
+    place.mkdir(exist_ok=True)
+    try:
+        lock = os.open(place / str(port), os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError:  # another user made it
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # somebody has it
+        os.close(lock)
+        return False
+    _chosen.add(port)  # the lock stays open, and goes with this process
+    return True
 
 
 def is_free(port: int) -> bool:
