@@ -15,12 +15,17 @@ import redis
 from django.core.management.color import no_style
 from django.db import connection
 from django.test import TransactionTestCase
+from hypothesis import HealthCheck, settings
 
 from routines_app.coordination.patience import WORKER, be_patient
 from tests import each_database
 from tests.mariadb import MARIADB_PORT
 from tests.processes import answers, wait_for
 from tests.servers import RABBITMQ_PORT, SharedServers, shared_ports
+
+# How fast examples come says how busy the machine is.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 SERVERS = SharedServers()
 CLOSING_SECONDS = 10.0  # a server that has much to do ends a closed session a little later
@@ -142,9 +147,9 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def redis_url() -> str:
     """This test worker's own database in the run's shared Redis, empty."""
-    from django.conf import settings
+    from django.conf import settings as project
 
-    url: str = settings.REDIS_URL
+    url: str = project.REDIS_URL
     with redis.Redis.from_url(url) as client:
         client.flushdb()
     return url
