@@ -19,7 +19,7 @@ def test_overrides_of_a_pool_are_cleared_from_the_queue(open_page: Open, make_us
     """Choose the pool, see what waits and why, clear, and be back with that pool; by the keyboard alone."""
     a_working_day()
     page = open_page(make_user(), reverse("admin:routines_fleet"))
-    page.get_by_label("Pool").focus()
+    page.get_by_label("Pool", exact=True).focus()
     page.keyboard.type("warehouse")
     page.get_by_role("button", name="Show").press("Enter")
     expect(page.get_by_role("heading", name="Queue of warehouse")).to_be_visible()
