@@ -199,8 +199,7 @@ class Stack:
     def start(self, name: str, arguments: list[str], environment: dict[str, str]) -> Process:
         """Start any Python process with the stack's environment."""
         name = f"{name}{len(self.processes)}"
-        command = [sys.executable, *arguments]
-        process = Process(name, command, self.environment | environment, self.directory)
+        process = Process(name, [sys.executable, *arguments], self.environment | environment, self.directory)
         self.processes.append(process)
         return process
 

@@ -113,9 +113,8 @@ def kind_of(routine: Schedule) -> TriggerKind:
     try:
         return TriggerKind(routine.trigger_kind)
     except ValueError:
-        raise InvalidValue(
-            "trigger_kind", routine.trigger_kind, said("it is none of {these}", these=", ".join(TriggerKind))
-        ) from None
+        expected = said("it is none of {these}", these=", ".join(TriggerKind))
+        raise InvalidValue("trigger_kind", routine.trigger_kind, expected) from None
 
 
 def _given(field: str, value: Given | None, why: Said) -> Given:
