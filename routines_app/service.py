@@ -127,7 +127,7 @@ from routines_app.verbs.moving.move import move_over, plan_move
 from routines_app.verbs.moving.move_values import Move, MoveAct, MovePlan
 from routines_app.verbs.moving.old_entries import OldScheduler
 from routines_app.verbs.pause import pause_routine, pause_until
-from routines_app.verbs.plan import PlannedFire, plan
+from routines_app.verbs.plan import PlannedFire, plan, plan_of
 from routines_app.verbs.plan_leases import Difference, LeaseDecision, LeasePlan, Verdict, plan_leases
 from routines_app.verbs.prune_runs import prune_runs
 from routines_app.verbs.queue import Queue, QueuedRun, RunningRun, queue
@@ -171,7 +171,7 @@ from routines_app.verbs.sync import Act, Step, differing, sync_declared
 from routines_app.verbs.upcoming import fires_per_hour
 from routines_app.verbs.update import update_routine
 from routines_app.verbs.why.values import Because, Sentence, Why
-from routines_app.verbs.why.why import typed_at, why
+from routines_app.verbs.why.why import typed_at, why, why_of
 
 # Routines: what people do with them.
 __all__ = [
@@ -226,12 +226,13 @@ __all__ += ["fired_twice", "move_over", "plan_move"]
 __all__ += ["ShadowReport", "ShadowSlot", "ShadowedRoutine", "SwitchOver"]
 __all__ += ["shadow_report", "switch_back", "switch_over"]
 # Looking: what will fire, what is held, whether the ledger balances.
-__all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", "lease_of", "plan", "slots_to_release"]
+__all__ += ["Audit", "Lease", "PlannedFire", "Span", "audit", "fires_per_hour", "lease_of", "plan", "plan_of"]
+__all__ += ["slots_to_release"]
 __all__ += ["Agenda", "Load", "PoolForecast", "agenda"]
 __all__ += ["Difference", "LeaseDecision", "LeasePlan", "Verdict", "plan_leases"]
 __all__ += ["Queue", "QueuedRun", "RunningRun", "WaitingRequest", "WaitingRequests", "queue", "requests_to_clear"]
 # Why did it run, or not?
-__all__ += ["Because", "Sentence", "Why", "typed_at", "why"]
+__all__ += ["Because", "Sentence", "Why", "typed_at", "why", "why_of"]
 # Is somebody doing the work, and what is wrong?
 __all__ += ["Finding", "Health", "Level", "doctor", "health", "recent_health"]
 __all__ += ["Notice", "NoticeKind", "NoticeLevel", "Notices", "fleet_notices", "recent_notices"]

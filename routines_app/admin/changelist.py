@@ -27,6 +27,7 @@ NEWEST_FIRST = ["-state__routine_id"]
 """The order of what never ran, unless another is asked for: most of it is new, and along this one at worst all states
 are looked through once."""
 SORTED = 50_000  # rows that are sorted rather than looked for along an index
+WALKED = 5_000  # rows along an index that are looked through for what a search finds everywhere
 
 
 class RoutineChangeList(ChangeList):
@@ -61,21 +62,42 @@ class RoutineChangeList(ChangeList):
 
     def _page(self) -> list[Any]:
         """The ids of the page first, then their rows: what is left out needs no state, pool or rotation."""
-        query = self.result_list.query
-        ordered = self.queryset.select_related(None)
-        if not self.paginator.is_capped or self._is_at_the_far_end():
-            ordered = ordered.order_by(*(_unindexed(term) for term in ordered.query.order_by))
-        elif _is_by_next_fire(ordered):  # with every row's state known to be there, it can follow the states' index
-            ordered = ordered.filter(state__isnull=False)
-        ids = list(ordered.values_list("pk", flat=True)[query.low_mark : query.high_mark])
+        ids = self._ids()
         rows = {row.pk: row for row in self.root_queryset.filter(pk__in=ids)}
         return [rows[pk] for pk in ids if pk in rows]
 
+    def _ids(self) -> list[Any]:
+        ordered = self.queryset.select_related(None)
+        by_sorting = ordered.order_by(*(_unindexed(term) for term in ordered.query.order_by))
+        if not self.paginator.is_capped or self._is_at_the_far_end():
+            return self._on_the_page(by_sorting)
+        if self.query:
+            query = self.result_list.query
+            found = self._on_the_page(_among_the_first(ordered, self.root_queryset))
+            return found if len(found) == query.high_mark - query.low_mark else self._on_the_page(by_sorting)
+        return self._on_the_page(_along_the_states(ordered))
+
+    def _on_the_page(self, ordered: QuerySet[Any]) -> list[Any]:
+        query = self.result_list.query
+        return list(ordered.values_list("pk", flat=True)[query.low_mark : query.high_mark])
+
     def _is_at_the_far_end(self) -> bool:
-        """MANUAL routines have no next fire, and in an order by that come behind all others; what a search finds may be
-        anywhere. Both are sorted while they are not too many."""
+        """MANUAL routines have no next fire, and in an order by that come behind all others: they are sorted while they
+        are not too many."""
         manual = self.params.get("trigger_kind__exact") == TriggerKind.MANUAL and _is_by_next_fire(self.queryset)
-        return bool((self.query or manual) and self.queryset.order_by()[:SORTED].count() < SORTED)
+        return bool(manual and self.queryset.order_by()[:SORTED].count() < SORTED)
+
+
+def _among_the_first(ordered: QuerySet[Any], every: QuerySet[Any]) -> QuerySet[Any]:
+    """Those among the first of all: what is in every second name fills a page there, and what is at the far end of the
+    order alone costs no walk through all that comes before it."""
+    walked = _along_the_states(every.select_related(None).order_by(*ordered.query.order_by))
+    return ordered.filter(pk__in=Subquery(walked.values("pk")[:WALKED]))
+
+
+def _along_the_states(ordered: QuerySet[Any]) -> QuerySet[Any]:
+    """With every row's state known to be there, an order by next fire can follow the states' index."""
+    return ordered.filter(state__isnull=False) if _is_by_next_fire(ordered) else ordered
 
 
 def _along_the_index(ordering: list[Any]) -> list[Any]:
@@ -113,6 +135,8 @@ def _unindexed(term: Any) -> Any:
     if not isinstance(term, str):
         return term
     field = term.removeprefix("-")
+    if field == f"{STATE}routine_id":
+        field = "pk"  # is the same, and need not be looked up
     value = _of_its_state(field) if field.startswith(STATE) else Greatest(field, field)
     return value.desc() if term.startswith("-") else value.asc()
 

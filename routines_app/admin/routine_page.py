@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from routines_app.admin.run_facts import overdue_runs
 from routines_app.admin.shown_values import masked_json
 from routines_app.admin.verb_buttons import VERBS, Verb, rotates
 from routines_app.admin.why_box import why_box
-from routines_app.admin.window_charts import window_charts
+from routines_app.admin.window_charts import newest_runs, window_charts
 from routines_app.core.errors import RoutineError
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Routine, RoutineRun, ScheduleChange
@@ -44,6 +45,8 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
     window = request.GET.get("window", "24h")
     window = window if window in WINDOWS else "24h"
     now, state = service.now(), state_of(routine)
+    start = now - timedelta(hours=WINDOWS[window])
+    runs = newest_runs(routine, start)
     changes = list(ScheduleChange.objects.filter(routine_id=routine.pk)[:CHANGES_READ])
     context = {
         **admin.admin_site.each_context(request),
@@ -69,7 +72,7 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
         "may_change": may(request, "change_routine"),
         "may_copy": may_copy(request),
         "differs": code_facts(routine),
-        "ledger": _ledger(routine),
+        "ledger": _ledger(routine, runs),
         "history": history_of(routine, changes[:CHANGES]),
         "pace": pace_chart(routine, changes),
         **why_box(request, routine),
@@ -78,7 +81,7 @@ def routine_page(admin: RoutineAdmin, request: HttpRequest, object_id: int) -> T
         "may_touch": may(request, "view_rotation") or may(request, "change_rotation"),
         "rotates": rotates(routine),
         "lease": service.lease_of(routine),
-        **window_charts(routine, now, timedelta(hours=WINDOWS[window])),
+        **window_charts(routine, runs, start, now),
     }
     return TemplateResponse(request, "routines/routine.html", context)
 
@@ -91,10 +94,13 @@ def offered(request: HttpRequest, routine: Routine) -> dict[str, Verb]:
 
 def _coming(routine: Routine, now: datetime) -> list[service.PlannedFire]:
     try:
-        return service.plan(routine, now=now, horizon="366d", limit=COMING)
+        return service.plan_of(routine, now=now, horizon="366d", limit=COMING)
     except RoutineError:  # a corrupt row must be looked at to be mended
         return []
 
 
-def _ledger(routine: Routine) -> list[RoutineRun]:
+def _ledger(routine: Routine, runs: Sequence[RoutineRun]) -> Sequence[RoutineRun]:
+    """The newest ones: a busy routine's have all been read for the charts."""
+    if len(runs) >= LEDGER_ROWS:
+        return runs[:LEDGER_ROWS]
     return service.list_runs(routine, limit=LEDGER_ROWS, large=False)

@@ -22,7 +22,7 @@ def why_box(request: HttpRequest, routine: Routine) -> dict[str, Any]:
     if not typed:
         return {"why_typed": ""}
     try:
-        answer = service.why(routine, service.typed_at(routine, typed))
+        answer = service.why_of(routine, service.typed_at(routine, typed))
     except RoutineError as refused:
         return {"why_typed": typed, "why_problem": translated(refused)}
     said = [{"text": translated(sentence.text), "links": _links(routine, sentence)} for sentence in answer.sentences]

@@ -26,20 +26,21 @@ LONGEST_BODY_MS = 86_400_000  # of a routine without a time-out of its own
 CALLED = {"pending": "waiting"}
 
 
-def window_charts(routine: Routine, now: datetime, length: timedelta) -> dict[str, Any]:
-    """Timeline, durations and lateness from `length` ago until now, for the template."""
-    start = now - length
-    runs = _newest(routine, start)
-    if len(runs) > FITTING and service.run_created_at(runs[-1].pk) >= start:
-        return _in_buckets(routine, start, now)
-    return _one_by_one(routine, runs, start, now)
+def newest_runs(routine: Routine, start: datetime) -> list[RoutineRun]:
+    """The newest runs that can reach into the time from `start` on, and of these one more than is drawn one by one.
 
-
-def _newest(routine: Routine, start: datetime) -> list[RoutineRun]:
-    """The newest runs that can reach into the window: ids carry the time of creation, bodies end by their time-out."""
+    Ids carry the time of creation, and bodies end by their time-out.
+    """
     created = start - timedelta(milliseconds=routine.timeout_ms or LONGEST_BODY_MS)
     runs = RoutineRun.objects.filter(routine_id=routine.pk, pk__gte=service.oldest_run_id(created))
     return list(runs.defer(*service.LARGE_FIELDS, "progress").order_by("-id")[: FITTING + 1])
+
+
+def window_charts(routine: Routine, runs: Sequence[RoutineRun], start: datetime, now: datetime) -> dict[str, Any]:
+    """Timeline, durations and lateness from `start` until now, of its `newest_runs`, for the template."""
+    if len(runs) > FITTING and service.run_created_at(runs[-1].pk) >= start:
+        return _in_buckets(routine, start, now)
+    return _one_by_one(routine, runs, start, now)
 
 
 def _one_by_one(routine: Routine, runs: Sequence[RoutineRun], start: datetime, now: datetime) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from routines_app.core.governor import without_hints
 from routines_app.core.owed import Due
 from routines_app.core.triggers import INSTANT
 from routines_app.core.words import CatchUpPolicy, HintKind, RoutineStatus, Source
-from routines_app.models import RoutineState
+from routines_app.models import Routine, RoutineState
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.plan.planning import anchor_of, awake, awake_plan_state, plan_from_now, slot_source_of
@@ -60,6 +60,14 @@ def plan(
     until = now + timedelta(milliseconds=HORIZON("horizon", horizon))
     limit = LIMIT("limit", limit)
     return first_fires(_states(routines, until), now, until, limit)
+
+
+def plan_of(routine: Routine, *, now: datetime, horizon: Any = "1d", limit: int = 100) -> list[PlannedFire]:
+    """The same of one routine as the caller has just read it, with its state: the database is asked nothing."""
+    until = now + timedelta(milliseconds=HORIZON("horizon", horizon))
+    state = getattr(routine, "state", None)  # which a plain insert has left out
+    is_near = state is not None and state.next_run_at is not None and state.next_run_at <= until
+    return first_fires(iter([state]), now, until, LIMIT("limit", limit)) if is_near else []
 
 
 def _states(routines: Iterable[RoutineRef] | RoutineRef | None, until: datetime) -> Iterator[RoutineState]:

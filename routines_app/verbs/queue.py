@@ -105,7 +105,7 @@ class Queue:
 def queue(pool: Pool | int | str | None = None, *, limit: int = 200) -> Queue:
     """What runs and waits in a pool, or in all and outside of any; of each at most `limit`.
 
-    Reads only, in at most six questions however much waits. What cannot be read is counted and not shown.
+    Reads only, in six questions however much waits, or in one more. What cannot be read is counted and not shown.
     """
     limit = LIMIT("limit", limit)
     only = None if pool is None else find_pool(pool)
@@ -115,7 +115,7 @@ def queue(pool: Pool | int | str | None = None, *, limit: int = 200) -> Queue:
         runs = runs.filter(pool_id=only.pk)
     counts = pool_counts(only)
     running = _running(runs, limit + 1)
-    rows = _waiting(runs, limit, now)
+    rows = _waiting(runs, limit, now, counts)
     queued = _explained(rows, counts, now)
     waiting = sum(count.pending for count in counts.values())
     return Queue(
@@ -174,17 +174,31 @@ class _Row(NamedTuple):
     pool__max_concurrent: int | None
 
 
-def _waiting(runs: QuerySet[RoutineRun], limit: int, now: datetime) -> list[_Row]:
+_ON_ITS_WAY = Q(admitted_at__isnull=False) | Q(dispatched_at__isnull=False)
+
+
+def _waiting(
+    runs: QuerySet[RoutineRun], limit: int, now: datetime, counts: Mapping[int | None, PoolCounts]
+) -> list[_Row]:
+    """The first of what waits. What was asked for and what is on its way come before all else: where these are enough,
+    the thousands behind them are not ranked."""
+    pending = runs.filter(readable(*TIMES), status=RunStatus.PENDING)
+    if sum(count.pending - count.waiting for count in counts.values()) >= limit:
+        first = _ranked(pending.filter(_ON_ITS_WAY | Q(requested_at__isnull=False)), limit, now)
+        if len(first) == limit and all(row.override or row.admitted_at or row.dispatched_at for row in first):
+            return first  # else some have begun since they were counted
+    return _ranked(pending, limit, now)
+
+
+def _ranked(pending: QuerySet[RoutineRun], limit: int, now: datetime) -> list[_Row]:
     stage = Case(
-        When(Q(admitted_at__isnull=False) | Q(dispatched_at__isnull=False), then=Value(0)),
+        When(_ON_ITS_WAY, then=Value(0)),
         When(waits_for_room(now), then=Value(1)),
         default=Value(2),
         output_field=IntegerField(),
     )
-    pending = runs.filter(readable(*TIMES), status=RunStatus.PENDING).annotate(
-        stage=stage, said=Substr("error", 1, LONGEST_ERROR)
-    )
-    ranked = in_rank_order(pending, now, stage="stage")
+    staged = pending.annotate(stage=stage, said=Substr("error", 1, LONGEST_ERROR))
+    ranked = in_rank_order(staged, now, stage="stage")
     return [_Row._make(row) for row in ranked.values_list(*_Row._fields)[:limit]]
 
 

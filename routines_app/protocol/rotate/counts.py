@@ -52,14 +52,14 @@ class Tally:
 def counts_of_many(rotation_ids: Collection[int], now: datetime) -> dict[int, Tally]:
     """By rotation, in one statement that reads each member once; one without members is not in it."""
     members = RotationMember.objects.using(ledger_alias()).filter(rotation_id__in=list(rotation_ids)).order_by()
-    takes_part = _takes_part(rotation_ids)
-    stalest = Min("stale_since", filter=takes_part | _IN_FLIGHT)
-    found = members.values("rotation_id").annotate(**_each_counted(now, takes_part), oldest=stalest)
+    takes = takes_part(rotation_ids)
+    stalest = Min("stale_since", filter=takes | _IN_FLIGHT)
+    found = members.values("rotation_id").annotate(**_each_counted(now, takes), oldest=stalest)
     rows: list[dict[str, Any]] = [dict(row) for row in found]
     return {row.pop("rotation_id"): Tally(stale_since=row.pop("oldest"), **row) for row in rows}
 
 
-def _takes_part(rotation_ids: Collection[int]) -> Q:
+def takes_part(rotation_ids: Collection[int]) -> Q:
     """Its routine is ACTIVE: whoever is paused, parked or archived is left out, whenever a tick comes to note it.
 
     No join: a database that has not counted its rows yet may go through all members for each of the routines. What is
@@ -94,9 +94,9 @@ class Counts:
 def counts_of(rotation_id: int, now: datetime) -> Counts:
     """Reads each member once, by indexes, in two statements, and a third for the median."""
     members = RotationMember.objects.using(ledger_alias()).filter(rotation_id=rotation_id)
-    takes_part = _takes_part([rotation_id])
-    found = members.aggregate(**_each_counted(now, takes_part))
-    by_age = members.filter(takes_part | _IN_FLIGHT).order_by("stale_since", "pk")
+    takes = takes_part([rotation_id])
+    found = members.aggregate(**_each_counted(now, takes))
+    by_age = members.filter(takes | _IN_FLIGHT).order_by("stale_since", "pk")
     stalest = by_age.values_list("pk", "stale_since", "routine__name").first()
     middle = _middle(by_age, found["members"] - found["left_out"])
     return Counts(

@@ -26,8 +26,9 @@ from django.db.models import (
     Q,
     QuerySet,
     Value,
+    Window,
 )
-from django.db.models.functions import Greatest, Least, Power
+from django.db.models.functions import FirstValue, Greatest, Least, Power
 
 from routines_app.core.ranking import MAX_EXPONENT, MAX_LEVELS, NEVER_SECONDS
 from routines_app.core.rotation import Owed, pick, rank_of
@@ -35,11 +36,13 @@ from routines_app.core.words import MemberStatus, RoutineStatus
 from routines_app.models import Rotation, RotationMember
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.seconds import Seconds
+from routines_app.protocol.rotate.counts import takes_part
 from routines_app.protocol.rotate.members import members
 from routines_app.protocol.rotate.promote import MOST, waited_enough
 
 MANY_CLASSES = 30  # of one phase and band: beyond, one statement that sorts is cheaper than a step for each
 FEW = 200  # members that may be picked: so many are read and ranked in no time
+SORTED_AT_ONCE = 10_000  # members that the database sorts faster than it finds their classes
 READ_AT_ONCE = 1_000
 ROUNDS = 6  # as a tick has, for those that take no part and stand first
 SPARE = 50  # of what the database has sorted: its powers may differ from ours in the last digit
@@ -47,18 +50,35 @@ SPARE = 50  # of what the database has sorted: its powers may differ from ours i
 _FIELDS = ("pk", "rank_phase", "band", "depth", "emphasis", "attempted_at")
 
 
-def ranked(rotation: Rotation, most: int, now: datetime) -> list[RotationMember]:
+def ranked(rotation: Rotation, most: int, now: datetime, *, owed: int | None = None) -> list[RotationMember]:
     """Whom the next tick would pick if it had room for so many. Nothing is locked, and nothing is written.
 
     What that tick would promote counts as owed, and a member whose routine is not ACTIVE does not. Few are read and
-    ranked at once, in one statement; of very many only those that can be picked are read.
+    ranked at once, in one statement; of very many only those that can be picked are read. Whoever has counted the
+    `owed` ones says so: where they are neither, the database sorts them.
     """
+    if owed is not None and FEW < owed <= SORTED_AT_ONCE:
+        return _sorted_at_once(rotation, most, now)
     few = list(_may_be_picked(rotation, now).select_related("routine")[: FEW + 1])
     if len(few) > FEW:
         return _ranked_of_many(rotation, most, now)
     active = {each.pk: each for each in few if each.routine.status == RoutineStatus.ACTIVE}
-    owed = [_owed(*(getattr(each, field) for field in _FIELDS)) for each in active.values()]
-    return [active[each.id] for each in pick(owed, most, now, rotation.depth_weight)]
+    waiting = [_owed(*(getattr(each, field) for field in _FIELDS)) for each in active.values()]
+    return [active[each.id] for each in pick(waiting, most, now, rotation.depth_weight)]
+
+
+def _sorted_at_once(rotation: Rotation, most: int, now: datetime) -> list[RotationMember]:
+    """In two statements: who is first, and these. Within a few of the last digit of a power the core decides."""
+    waiting = _may_be_picked(rotation, now).filter(takes_part([rotation.pk]))
+    alike = [F("rank_phase"), F("band")]
+    waiting = waiting.annotate(least=Window(FirstValue("depth"), partition_by=alike, order_by=F("depth").asc()))
+    stalest = _staleness(F("least"), now, rotation.depth_weight).desc()
+    rows = waiting.order_by("-rank_phase", "band", stalest, "attempted_at", "pk").values_list(*_FIELDS, "least")
+    found = [(_owed(*fields), least) for *fields, least in rows[: most + SPARE]]
+    found.sort(key=lambda each: rank_of(*each, now, rotation.depth_weight))
+    first = [each.id for each, _ in found[:most]]
+    read = {each.pk: each for each in members().filter(AnyOf("pk", first)).select_related("routine")}
+    return [read[pk] for pk in first if pk in read]
 
 
 def _may_be_picked(rotation: Rotation, now: datetime) -> QuerySet[RotationMember]:
@@ -176,7 +196,7 @@ def _sorted_by_the_database(
     return sorted(found, key=lambda member: rank_of(member, least_depth, now, depth_weight))[:most]
 
 
-def _staleness(least_depth: Value, now: datetime, depth_weight: float) -> ExpressionWrapper[Any]:
+def _staleness(least_depth: Any, now: datetime, depth_weight: float) -> ExpressionWrapper[Any]:
     """`core.ranking.effective_staleness` in SQL."""
     since = Value(now, output_field=DateTimeField()) - F("attempted_at")
     known = Seconds(ExpressionWrapper(since, DurationField()))

@@ -31,8 +31,8 @@ from routines_app.protocol.plan.held import HELD_BY_STATUS
 from routines_app.protocol.publish.ranked import in_rank_order
 
 READ_AT_MOST = 20_000  # of each kind: far more than anybody reads
-READ_FOR_EACH = 5  # decision that is asked for: what is not shown takes room from what is
-READ_AT_LEAST = 1_000
+READ_FOR_EACH = 4  # decision that is asked for: what is not shown takes room from what is
+READ_AT_LEAST = 400
 
 
 class DueSlot(NamedTuple):
@@ -141,7 +141,7 @@ def read_facts(
 ) -> Facts:
     """Read what a look would meet; of the `named` routines everything, also if they are not due.
 
-    `limit` is how many decisions will be shown: a page that shows two hundred does not simulate twenty thousand.
+    `limit` is how many decisions will be shown: a page that shows a hundred does not simulate twenty thousand.
 
     `chosen` pools are read first: what is not asked for must not hide what is. The others are read all the same, for
     what they do to those.

@@ -92,7 +92,7 @@ def _under_way_because(member: RotationMember, phases: Sequence[Phase]) -> Said:
 
 
 def _next_picks(rotation: Rotation, most: int, now: datetime, owed: int) -> list[Pick]:
-    found = ranked(rotation, most, now) if most else []
+    found = ranked(rotation, most, now, owed=owed) if most else []
     return [
         _pick(rotation, member, now, _why(rotation, member, place, max(owed, len(found)), now))
         for place, member in enumerate(found, start=1)

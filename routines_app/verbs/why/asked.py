@@ -49,7 +49,7 @@ class Asked:
         silence = presence.silence_at(role, moment, self.now, queue)
         if silence is None:
             return None
-        if not presence.is_known(moment, self.now):
+        if not presence.is_known(moment, self.now, silence):
             return Sentence(code=Because.NOT_KNOWN, text=not_known(role, queue), at=moment)
         return Sentence(
             code=Because.NO_BEAT if role is Role.BEAT else Because.NO_WORKER,

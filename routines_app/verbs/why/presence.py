@@ -6,6 +6,7 @@ report of the last one, and ends when the next one came.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -37,36 +38,34 @@ class Silence:
     """The first one after; None: none yet."""
 
 
-def is_known(since: datetime, now: datetime) -> bool:
+def is_known(since: datetime, now: datetime, silence: Silence) -> bool:
     """Whether the lifetimes reach back so far: they are kept for a month, and older releases wrote none."""
+    if since < now - KEPT:
+        return False
+    if silence.last is not None:
+        return True
     first = NodeLifetime.objects.using(ledger_alias()).order_by("id").values_list("started_at", flat=True).first()
-    return since >= now - KEPT and first is not None and first <= since
+    return first is not None and first <= since
 
 
 def silence_at(role: Role, moment: datetime, now: datetime, queue: str | None = None) -> Silence | None:
     """The silence around this moment; None: somebody was there. `queue`: only workers that consumed it count."""
-    lives = _lives(role, moment, queue)
-    if any(life.started_at <= moment <= life.until for life in lives):
-        return None
-    last = max((life for life in lives if life.until < moment), key=lambda life: life.until, default=None)
-    following = min(
-        (life for life in lives if life.started_at > moment), key=lambda life: life.started_at, default=None
-    )
-    if any(life.until < moment and not life.in_order and life.until >= _missed_since(now) for life in lives):
-        return None  # its next report is still to come
-    return Silence(last=last, next=following)
-
-
-def _lives(role: Role, moment: datetime, queue: str | None) -> list[Life]:
     rows = NodeLifetime.objects.using(ledger_alias()).filter(
         readable("seen_at", "started_at", "ended_at"), role=role, seen_at__gte=moment - LOOKED_BACK
     )
     # Those around the moment first: a crowd of later ones must not hide them.
-    near = rows.filter(started_at__lte=moment).order_by("-seen_at")[:READ_AT_MOST]
-    later = rows.filter(started_at__gt=moment).order_by("started_at")[: 1 if queue is None else READ_AT_MOST]
+    lives = _lives(rows.filter(started_at__lte=moment).order_by("-seen_at")[:READ_AT_MOST], queue)
+    if any(moment <= life.until or (not life.in_order and life.until >= _missed_since(now)) for life in lives):
+        return None  # it was there, or its next report is still to come
+    most = 1 if queue is None else READ_AT_MOST
+    following = _lives(rows.filter(started_at__gt=moment).order_by("started_at")[:most], queue)
+    return Silence(last=max(lives, key=lambda life: life.until, default=None), next=following[0] if following else None)
+
+
+def _lives(rows: Iterable[NodeLifetime], queue: str | None) -> list[Life]:
     return [
         Life(row.name, row.started_at, row.ended_at or row.seen_at, row.ended_at is not None)
-        for row in (*near, *later)
+        for row in rows
         if queue is None or queue in row.queues
     ]
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Subquery, UUIDField, Value
+from django.db.models.functions import Coalesce
 
 from routines_app.core.keys import finer_slot_key, slot_key
 from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState, ScheduleChange
@@ -19,17 +20,29 @@ NEAR = 300  # rows on each side of the moment
 CHAIN = 50
 CHANGES = 1_000
 CLOCKS_DIFFER = timedelta(minutes=1)  # of the machines whose time is in the ids
+OF_THOSE_NEAR = (
+    "chain",
+    "attempt",
+    "status",
+    "reason",
+    "idempotency_key",
+    "scheduled_for",
+    "scheduled_until",
+    "routine_id",
+)
 LEFT_OUT = tuple(field for field in LARGE_FIELDS if field != "error")
 
 # Hints come by the thousand, and are told by the rows themselves.
 TOLD_BY_ROWS = (ChangeKind.HINTED, ChangeKind.HINT_EXPIRED, ChangeKind.HINTS_CLEARED)
 
 
-def row_of_slot(routine: Routine, slot: datetime) -> RoutineRun | None:
-    """The first attempt at exactly this slot, by its key."""
+def row_of_slot(routine: Routine, slot: datetime, near: Sequence[RoutineRun]) -> RoutineRun | None:
+    """The first attempt at exactly this slot, by its key: among those near to it, or written much later."""
     keys = [slot_key(routine.pk, slot, 1), finer_slot_key(routine.pk, slot, 1)]
-    rows = _runs(routine).filter(idempotency_key__in=keys, scheduled_for=slot)
-    return rows.first()
+    found = [run for run in near if run.idempotency_key in keys and run.scheduled_for == slot]
+    if found or len(near) < 2 * NEAR:  # those near are all that there are from before the slot on
+        return found[0] if found else None
+    return _runs(routine).filter(idempotency_key__in=keys, scheduled_for=slot).first()
 
 
 def rows_near(routine: Routine, at: datetime) -> list[RoutineRun]:
@@ -37,9 +50,10 @@ def rows_near(routine: Routine, at: datetime) -> list[RoutineRun]:
 
     The slots of a time without a beat are written when one is back: these rows are the first ones after.
     """
-    border = oldest_run_id(at - CLOCKS_DIFFER)
-    before = list(_runs(routine).filter(pk__lt=border).order_by("-pk")[:NEAR])
-    return [*reversed(before), *_runs(routine).filter(pk__gte=border).order_by("pk")[:NEAR]]
+    runs, border = _runs(routine), oldest_run_id(at - CLOCKS_DIFFER)
+    before = runs.filter(pk__lt=border).select_related(None).order_by("-pk").values("pk")[NEAR - 1 : NEAR]
+    since = Coalesce(Subquery(before), Value(UUID(int=0), UUIDField()))
+    return list(runs.filter(pk__gte=since).select_related(None).only(*OF_THOSE_NEAR).order_by("pk")[: 2 * NEAR])
 
 
 def chain_of(run: RoutineRun) -> list[RoutineRun]:

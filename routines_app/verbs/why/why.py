@@ -28,8 +28,12 @@ def why(routine: RoutineRef, at: datetime | str) -> Why:
     A moment on the full minute means that minute, any other one that second. What nothing kept can tell is said to be
     not known. Text is a moment as ISO 8601 with an offset.
     """
-    found = find_routine(routine)
-    return _answer(Asked(routine=found, at=moment("at", at), now=clock.now()))
+    return why_of(find_routine(routine, also="state"), at)
+
+
+def why_of(routine: Routine, at: datetime | str) -> Why:
+    """The same of a routine as the caller has just read it, with its state."""
+    return _answer(Asked(routine=routine, at=moment("at", at), now=clock.now()))
 
 
 def typed_at(routine: RoutineRef, text: str) -> datetime:
@@ -40,7 +44,7 @@ def typed_at(routine: RoutineRef, text: str) -> datetime:
 
 def _answer(asked: Asked) -> Why:
     near = rows_near(asked.routine, asked.at)
-    row = row_of_slot(asked.routine, asked.at) or _standing_for(asked, near)
+    row = row_of_slot(asked.routine, asked.at, near) or _standing_for(asked, near)
     chain = [] if row is None else chain_of(row)
     sentences: list[Sentence] = list(told(asked, chain)) if chain else list(no_slot.explained(asked, near))
     for run in _by_hand(asked, near):

@@ -107,6 +107,9 @@ def test_marks_and_buckets_meet_at_what_fits(monkeypatch: pytest.MonkeyPatch) ->
     routine, now = make_routine(), clock.now()
     for minutes in (10, 20, 30):
         ended(routine, now - timedelta(minutes=minutes))
-    assert window_charts.window_charts(routine, now, timedelta(hours=1))["buckets"] == []
+    start = now - timedelta(hours=1)
+    runs = window_charts.newest_runs(routine, start)
+    assert window_charts.window_charts(routine, runs, start, now)["buckets"] == []
     ended(routine, now - timedelta(minutes=40))
-    assert len(window_charts.window_charts(routine, now, timedelta(hours=1))["buckets"]) == 4
+    runs = window_charts.newest_runs(routine, start)
+    assert len(window_charts.window_charts(routine, runs, start, now)["buckets"]) == 4

@@ -241,3 +241,18 @@ def test_however_much_waits_it_is_six_questions(
     with django_assert_max_num_queries(6):
         found = service.queue()
     assert (len(found.running), len(found.overrides), len(found.automatic)) == (12, 12, 12)
+
+
+def test_behind_enough_that_is_on_its_way_nothing_is_ranked(make: Make, time: Time) -> None:
+    """What was asked for comes first, wherever it stands; a second request of the same routine does not."""
+    pool = service.create_pool("pool", max_concurrent=1)
+    routine, other = make("routine", pool=pool), make("other", pool=pool)
+    asked = waiting_run(other, 1, pool=pool, **HELD, requested_at=MONDAY)
+    waiting_run(other, 2, pool=pool, **HELD, requested_at=MONDAY)
+    sent = [waiting_run(routine, 10 + number, pool=pool, dispatched_at=MONDAY).pk for number in range(3)]
+    held = waiting_run(make("last", pool=pool), 3, pool=pool, **HELD)
+    for limit in (2, 3, 4, 5, 6):
+        found = service.queue(limit=limit)
+        shown = [run.run_id for run in (*found.overrides, *found.automatic)]
+        assert shown[:4] == [asked.pk, *sent][:limit]
+    assert {run.run_id for run in found.automatic[3:]} > {held.pk}

@@ -72,10 +72,13 @@ def test_the_band_with_very_many_classes_is_sorted_in_one_statement(monkeypatch:
     assert len(few) < 15
 
 
-@pytest.mark.parametrize("few", [0, 1_000])
+@pytest.mark.parametrize(("few", "owed"), [(0, None), (1_000, None), (0, 60)])
 @pytest.mark.parametrize("seed", range(4))
-def test_what_ranks_is_the_same_however_it_is_read(monkeypatch: pytest.MonkeyPatch, few: int, seed: int) -> None:
-    """All at once where few are owed, else by the index; with what would be promoted, and without those left out."""
+def test_what_ranks_is_the_same_however_it_is_read(
+    monkeypatch: pytest.MonkeyPatch, few: int, owed: int | None, seed: int
+) -> None:
+    """All at once where few are owed, sorted by the database where more are, else by the index; with what would be
+    promoted, and without those left out."""
     monkeypatch.setattr(picking, "FEW", few)
     monkeypatch.setattr(picking, "MANY_CLASSES", 3 + seed)
     dice = random.Random(seed)
@@ -86,11 +89,11 @@ def test_what_ranks_is_the_same_however_it_is_read(monkeypatch: pytest.MonkeyPat
     )
     takes_part = RotationMember.objects.filter(rotation=rotation)
     expected = pick([_owed(row) for row in takes_part], 60, MONDAY, rotation.depth_weight)
-    assert [each.pk for each in ranked(rotation, 60, MONDAY)] == [each.id for each in expected]
+    assert [each.pk for each in ranked(rotation, 60, MONDAY, owed=owed)] == [each.id for each in expected]
     first = {each.id for each in expected[:7]}
     Routine.objects.filter(pk__in=first).update(status="PAUSED")
     left = pick([_owed(row) for row in takes_part.exclude(pk__in=first)], 4, MONDAY, rotation.depth_weight)
-    assert [each.pk for each in ranked(rotation, 4, MONDAY)] == [each.id for each in left]
+    assert [each.pk for each in ranked(rotation, 4, MONDAY, owed=owed)] == [each.id for each in left]
 
 
 def _ids(rotation: Rotation) -> list[int]:
@@ -102,7 +105,8 @@ def _owed(row: RotationMember) -> Owed:
     return Owed(id=row.pk, phase=row.rank_phase, **{field: getattr(row, field) for field in fields})
 
 
-def test_what_the_next_tick_would_promote_ranks_with_what_is_owed() -> None:
+@pytest.mark.parametrize("counted", [None, picking.FEW + 1])
+def test_what_the_next_tick_would_promote_ranks_with_what_is_owed(counted: int | None) -> None:
     rotation = a_rotation()
     owed, over, fresh, failed, waits, back, paused = members_of(rotation, 7)
     ago = [MONDAY - timedelta(hours=hours) for hours in range(7, 0, -1)]
@@ -114,6 +118,6 @@ def test_what_the_next_tick_would_promote_ranks_with_what_is_owed() -> None:
     set_member(waits, status=MemberStatus.FAILED, retry_tick=2)
     set_member(back, status=MemberStatus.LEFT_OUT)
     Routine.objects.filter(pk=paused.pk).update(status="PAUSED")
-    found = [each.pk for each in ranked(rotation, 10, MONDAY)]
+    found = [each.pk for each in ranked(rotation, 10, MONDAY, owed=counted)]
     assert found == [failed.pk, owed.pk, over.pk, back.pk]
-    assert [each.pk for each in ranked(rotation, 2, MONDAY)] == found[:2]
+    assert [each.pk for each in ranked(rotation, 2, MONDAY, owed=counted)] == found[:2]
