@@ -25,7 +25,7 @@ from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs.checking.lookup import find_pool
 from routines_app.verbs.checking.rules import DAY, SECOND, Duration, Integer, moment
 from routines_app.verbs.checking.selecting import LABEL, in_pool, tagged
-from routines_app.verbs.plan import PlannedFire, first_fires, in_order
+from routines_app.verbs.plan import PlannedFire, due_until, first_fires, in_order
 from routines_app.verbs.upcoming import count_by_schedule
 from routines_app.verbs.usual import usual_seconds
 
@@ -146,7 +146,7 @@ def agenda(
 
 
 def _states(chosen: _Chosen, until: datetime, most: int) -> Iterator[RoutineState]:
-    states = RoutineState.objects.using(ledger_alias()).filter(next_run_at__lte=until).select_related("routine")
+    states = due_until(until)
     if not chosen.is_all:
         states = states.filter(routine__in=chosen.of(Routine.objects.using(ledger_alias())))
     return islice(in_order(states, at_once=most), most)  # as many fire first; a million may do so at one moment

@@ -26,6 +26,8 @@ from routines_app.verbs.checking.rules import SECOND, YEAR, Duration, Integer, m
 HORIZON = Duration(least=SECOND, most=10 * YEAR)
 LIMIT = Integer(least=1, most=100_000)
 READ_AT_ONCE = 500
+UNREAD = ("args", "kwargs", "description", "tags", "options", "phases", "declared", "retry_for", "no_retry_for")
+"""Of a routine: what says nothing of when it fires. Hundreds are read, and JSON is slow to read."""
 # Of an overdue routine only the oldest slot is listed, and what follows is planned after now.
 NEWEST = CatchUp(policy=CatchUpPolicy.SKIP, grace_ms=0)
 
@@ -72,11 +74,17 @@ def plan_of(routine: Routine, *, now: datetime, horizon: Any = "1d", limit: int 
 
 def _states(routines: Iterable[RoutineRef] | RoutineRef | None, until: datetime) -> Iterator[RoutineState]:
     """The states of what a beat will look at before `until`, in that order."""
-    states = RoutineState.objects.using(ledger_alias()).filter(next_run_at__lte=until).select_related("routine")
+    states = due_until(until)
     if routines is not None:
         refs = [routines] if isinstance(routines, RoutineRef) else routines
         states = states.filter(pk__in=[id_of(ref) for ref in refs])
     return in_order(states)
+
+
+def due_until(until: datetime) -> QuerySet[RoutineState]:
+    """With their routines, but for what no plan needs."""
+    states = RoutineState.objects.using(ledger_alias()).filter(next_run_at__lte=until)
+    return states.select_related("routine").defer(*(f"routine__{field}" for field in UNREAD))
 
 
 def in_order(states: QuerySet[RoutineState], at_once: int = READ_AT_ONCE) -> Iterator[RoutineState]:
