@@ -14,7 +14,8 @@ from tests.acceptance.databases import ROOT
 
 # Neither this test run's servers nor its import path: the unpacked sdist finds and starts its own.
 CLEAN = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
-PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+# Plain asserts: to rewrite those of every test takes longer than to collect them.
+PYTEST = (sys.executable, "-m", "pytest", "-q", "--assert=plain", "-p", "no:cacheprovider")
 
 pytestmark = pytest.mark.slow
 

@@ -157,3 +157,22 @@ def test_by_next_fire_the_rest_is_in_the_order_of_its_plan(operator: Client) -> 
     assert fires[manual.pk] is None
     assert [name for name in listed(operator, "o=4") if name != "manual"] == ["soon", "later"]
     assert [name for name in listed(operator, "o=-4") if name != "manual"] == ["later", "soon"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("walked", [0, 5, 1_000])
+@pytest.mark.parametrize("order", ["", "&o=-1", "&o=4", "&o=-4"])
+def test_a_search_that_finds_very_many_keeps_the_order(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch, walked: int, order: str
+) -> None:
+    """Whether they are among the first of all or at the far end, page after page."""
+    monkeypatch.setattr("routines_app.admin.changelist.WALKED", walked)
+    now = clock.now()
+    for number in range(16):
+        routine = make_routine(f"{['left', 'right'][number % 2]} {number:02}")
+        RoutineState.objects.filter(pk=routine.pk).update(next_run_at=now + timedelta(minutes=number * 7 % 16))
+    monkeypatch.setattr("routines_app.admin.routines.RoutineAdmin.list_per_page", 2)
+    every = [name for page in range(1, 9) for name in listed(viewer, f"p={page}{order}") if name.startswith("right")]
+    monkeypatch.setattr("routines_app.admin.paging.COUNTED_AT_MOST", 6)
+    assert len(every) == 8
+    assert [name for page in (1, 2, 3) for name in listed(viewer, f"q=right&p={page}{order}")] == every[:6]
