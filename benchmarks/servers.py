@@ -17,6 +17,7 @@ import redis
 from tests.servers import EmbeddedPostgres, EmbeddedRedis
 
 ROOT = Path(__file__).resolve().parents[1]
+MEMORY = "1GB"  # PostgreSQL's own, as a server with millions of rows would have it
 
 
 class Servers:
@@ -42,7 +43,7 @@ class Servers:
         self._at_exit.close()
 
     def _start_postgres(self) -> str:
-        self.postgres = EmbeddedPostgres()
+        self.postgres = EmbeddedPostgres(shared_buffers=MEMORY)
         self._at_exit.callback(self.postgres.dispose)
         self.postgres.start()
         return self.postgres.url()

@@ -135,8 +135,9 @@ class EmbeddedPostgres(EmbeddedServer):
 
     name = "postgres"
 
-    def __init__(self, port: int | None = None) -> None:
+    def __init__(self, port: int | None = None, **settings: str) -> None:
         super().__init__(port)
+        self.settings = POSTGRES_SETTINGS | settings
         self.binaries = installed_binaries()
         self.data = self.directory / "data"
 
@@ -174,7 +175,7 @@ class EmbeddedPostgres(EmbeddedServer):
         return place | ({"user": UNPRIVILEGED_USER, "extra_groups": []} if os.geteuid() == 0 else {})
 
     def spawn(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
-        settings = [f"--{key}={value}" for key, value in POSTGRES_SETTINGS.items()]
+        settings = [f"--{key}={value}" for key, value in self.settings.items()]
         command = (str(self.binaries / "postgres"), "-D", str(self.data), "-p", str(self.port), *settings)
         return super().spawn(*command, **self.identity())
 

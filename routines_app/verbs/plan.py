@@ -67,9 +67,10 @@ def plan(
 def plan_of(routine: Routine, *, now: datetime, horizon: Any = "1d", limit: int = 100) -> list[PlannedFire]:
     """The same of one routine as the caller has just read it, with its state: the database is asked nothing."""
     until = now + timedelta(milliseconds=HORIZON("horizon", horizon))
-    state = getattr(routine, "state", None)  # which a plain insert has left out
-    is_near = state is not None and state.next_run_at is not None and state.next_run_at <= until
-    return first_fires(iter([state]), now, until, LIMIT("limit", limit)) if is_near else []
+    state: RoutineState | None = getattr(routine, "state", None)  # which a plain insert has left out
+    if state is None or state.next_run_at is None or state.next_run_at > until:
+        return []
+    return first_fires(iter([state]), now, until, LIMIT("limit", limit))
 
 
 def _states(routines: Iterable[RoutineRef] | RoutineRef | None, until: datetime) -> Iterator[RoutineState]:

@@ -75,7 +75,7 @@ def _sorted_at_once(rotation: Rotation, most: int, now: datetime) -> list[Rotati
     stalest = _staleness(F("least"), now, rotation.depth_weight).desc()
     rows = waiting.order_by("-rank_phase", "band", stalest, "attempted_at", "pk").values_list(*_FIELDS, "least")
     found = [(_owed(*fields), least) for *fields, least in rows[: most + SPARE]]
-    found.sort(key=lambda each: rank_of(*each, now, rotation.depth_weight))
+    found.sort(key=lambda each: rank_of(each[0], each[1], now, rotation.depth_weight))
     first = [each.id for each, _ in found[:most]]
     read = {each.pk: each for each in members().filter(AnyOf("pk", first)).select_related("routine")}
     return [read[pk] for pk in first if pk in read]
