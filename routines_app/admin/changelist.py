@@ -27,7 +27,7 @@ NEWEST_FIRST = ["-state__routine_id"]
 """The order of what never ran, unless another is asked for: most of it is new, and along this one at worst all states
 are looked through once."""
 SORTED = 50_000  # rows that are sorted rather than looked for along an index
-WALKED = 5_000  # rows along an index that are looked through for what a search finds everywhere
+WALKED = 2_000  # rows along an index that are looked through for what a search finds everywhere
 
 
 class RoutineChangeList(ChangeList):
@@ -53,27 +53,27 @@ class RoutineChangeList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        rows = self._page()
+        rows = self._page(request)
         recent = recent_runs((row.pk for row in rows), using=self.queryset.db)
         overdue = set(overdue_runs().values_list("routine_id", flat=True))
         for row in rows:
             row.recent, row.overdue = recent[row.pk], row.pk in overdue
         self.result_list = rows
 
-    def _page(self) -> list[Any]:
+    def _page(self, request: HttpRequest) -> list[Any]:
         """The ids of the page first, then their rows: what is left out needs no state, pool or rotation."""
-        ids = self._ids()
+        ids = self._ids(getattr(request, "routines_unsearched", self.root_queryset))
         rows = {row.pk: row for row in self.root_queryset.filter(pk__in=ids)}
         return [rows[pk] for pk in ids if pk in rows]
 
-    def _ids(self) -> list[Any]:
+    def _ids(self, unsearched: QuerySet[Any]) -> list[Any]:
         ordered = self.queryset.select_related(None)
         by_sorting = ordered.order_by(*(_unindexed(term) for term in ordered.query.order_by))
         if not self.paginator.is_capped or self._is_at_the_far_end():
             return self._on_the_page(by_sorting)
         if self.query:
             query = self.result_list.query
-            found = self._on_the_page(_among_the_first(ordered, self.root_queryset))
+            found = self._on_the_page(_among_the_first(ordered, unsearched))
             return found if len(found) == query.high_mark - query.low_mark else self._on_the_page(by_sorting)
         return self._on_the_page(_along_the_states(ordered))
 
@@ -88,10 +88,10 @@ class RoutineChangeList(ChangeList):
         return bool(manual and self.queryset.order_by()[:SORTED].count() < SORTED)
 
 
-def _among_the_first(ordered: QuerySet[Any], every: QuerySet[Any]) -> QuerySet[Any]:
-    """Those among the first of all: what is in every second name fills a page there, and what is at the far end of the
-    order alone costs no walk through all that comes before it."""
-    walked = _along_the_states(every.select_related(None).order_by(*ordered.query.order_by))
+def _among_the_first(ordered: QuerySet[Any], unsearched: QuerySet[Any]) -> QuerySet[Any]:
+    """Those among the first that are looked through: what is in every second name fills a page there, and what is at
+    the far end of the order alone costs no walk through all that comes before it."""
+    walked = _along_the_states(unsearched.select_related(None).order_by(*ordered.query.order_by))
     return ordered.filter(pk__in=Subquery(walked.values("pk")[:WALKED]))
 
 

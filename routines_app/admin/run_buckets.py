@@ -25,7 +25,7 @@ from routines_app.core.words import RunStatus
 from routines_app.models import Routine, RoutineRun
 
 BUCKETS = 60
-READ_PER_BUCKET = 48  # runs: what all buckets together cost is felt, but not waited for
+READ_PER_BUCKET = 40  # runs: what all buckets together cost is felt, but not waited for
 TIMES = ("started_at", "completed_at", "scheduled_for", "eligible_at", "scheduled_until")
 TRIED_AGAIN = "retried"
 KINDS = ("success", TRIED_AGAIN, "failed", "running", "pending", "skipped", "cancelled")

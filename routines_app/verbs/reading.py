@@ -41,20 +41,39 @@ def rows_together(rows: QuerySet[Any], each: Sequence[Mapping[str, Any]], *, lim
     sql, values = compiler.as_sql()
     said = values[: len(values) - len(names)]  # the last filter's values are the statement's last ones
     fields = [_field(rows.model, name) for name in names]
-    selects = [f"SELECT * FROM ({sql}) AS part_{place}" for place in range(len(each))]  # noqa: S608 # nosec B608
-    params = [
-        value
-        for part in each
-        for value in (
-            *said,
-            *(field.get_db_prep_value(part[name], connection) for field, name in zip(fields, names, strict=True)),
-        )
+    given = [
+        [field.get_db_prep_value(part[name], connection) for part in each]
+        for field, name in zip(fields, names, strict=True)
     ]
+    types = [field.db_type(connection) for field in fields]
+    statement = (
+        _of_arrays(sql, said, given, types) if connection.vendor == "postgresql" else _of_parts(sql, said, given)
+    )
     with connection.cursor() as cursor:
-        cursor.execute(" UNION ALL ".join(selects), params)
+        cursor.execute(*statement)
         found = cursor.fetchall()
     converters = compiler.get_converters([column for column, *_ in compiler.select])
     return [tuple(row) for row in compiler.apply_converters(found, converters)] if converters else list(found)
+
+
+def _of_arrays(
+    sql: str, said: Sequence[Any], given: Sequence[list[Any]], types: Sequence[str]
+) -> tuple[str, list[Any]]:
+    """Planned once, however many filters there are: to plan one takes longer than to find its rows."""
+    columns = [f"value_{place}" for place in range(len(types))]
+    *parts, rest = sql.rsplit("%s", len(types))
+    of_each = "".join(f"{part}given.{column}" for part, column in zip(parts, columns, strict=True)) + rest
+    arrays = ", ".join(f"%s::{kind}[]" for kind in types)
+    statement = (
+        f"SELECT part.* FROM unnest({arrays}) AS given ({', '.join(columns)}) CROSS JOIN LATERAL ({of_each}) AS part"  # noqa: S608 # nosec B608
+    )
+    return statement, [*given, *said]
+
+
+def _of_parts(sql: str, said: Sequence[Any], given: Sequence[list[Any]]) -> tuple[str, list[Any]]:
+    each = list(zip(*given, strict=True))
+    selects = [f"SELECT * FROM ({sql}) AS part_{place}" for place in range(len(each))]  # noqa: S608 # nosec B608
+    return " UNION ALL ".join(selects), [value for values in each for value in (*said, *values)]
 
 
 def _field(model: type[Model], lookup: str) -> Any:

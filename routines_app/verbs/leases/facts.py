@@ -31,8 +31,8 @@ from routines_app.protocol.plan.held import HELD_BY_STATUS
 from routines_app.protocol.publish.ranked import in_rank_order
 
 READ_AT_MOST = 20_000  # of each kind: far more than anybody reads
-READ_FOR_EACH = 4  # decision that is asked for: what is not shown takes room from what is
-READ_AT_LEAST = 400
+READ_FOR_EACH = 3  # decision that is asked for: what is not shown takes room from what is
+READ_AT_LEAST = 300
 
 
 class DueSlot(NamedTuple):
