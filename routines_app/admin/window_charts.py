@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -60,18 +60,27 @@ def _points(points: Sequence[Point | None], start: datetime) -> list[Point]:
     return [point for point in points if point is not None and point.at >= start]
 
 
+class _Told(NamedTuple):
+    """A bucket, when it was in words, and the list of its runs: said several times, and found once."""
+
+    bucket: Bucket
+    when: str
+    href: str
+
+
 def _in_buckets(routine: Routine, start: datetime, now: datetime) -> dict[str, Any]:
     window: dict[str, Any] = {"start": start, "end": now, "zone": timezone.get_current_timezone()}
-    found = read_buckets(routine, start, now)
-    columns = [_stack(routine, bucket) for bucket in found]
-    durations = [_band(routine, one, _("{when}: took {lengths}"), one.durations) for one in found if one.durations]
-    lateness = [_band(routine, one, _("{when}: late by {lengths}"), one.lateness) for one in found if one.lateness]
+    buckets = read_buckets(routine, start, now)
+    told = [_Told(one, span_in_words(one), runs_between(routine, one.begin, one.end)) for one in buckets]
+    columns = [_stack(one) for one in told]
+    durations = [_band(one, _("{when}: took {lengths}"), one.bucket.durations) for one in told if one.bucket.durations]
+    lateness = [_band(one, _("{when}: late by {lengths}"), one.bucket.lateness) for one in told if one.bucket.lateness]
     return {
         "timeline": in_each_width(lambda width: stacks(columns, width=width, **window)),
         "durations": bands(durations, label=pgettext("of runs", "Duration"), limit=_time_out(routine), **window),
         "lateness": bands(lateness, label=_("Lateness"), **window),
-        "buckets": [_row(routine, bucket) for bucket in found if bucket.counts],
-        "sampled": READ_PER_BUCKET if any(bucket.is_estimate for bucket in found) else 0,
+        "buckets": [_row(one) for one in told if one.bucket.counts],
+        "sampled": READ_PER_BUCKET if any(bucket.is_estimate for bucket in buckets) else 0,
     }
 
 
@@ -79,31 +88,31 @@ def _time_out(routine: Routine) -> float | None:
     return routine.timeout_ms / 1000 if routine.timeout_ms else None
 
 
-def _stack(routine: Routine, bucket: Bucket) -> Stack:
-    label = f"{span_in_words(bucket)}: {counts_in_words(bucket)}"
-    href = runs_between(routine, bucket.begin, bucket.end)
-    return Stack(begin=bucket.begin, end=bucket.end, parts=list(bucket.counts.items()), label=label, href=href)
+def _stack(told: _Told) -> Stack:
+    bucket = told.bucket
+    label = f"{told.when}: {counts_in_words(bucket)}"
+    return Stack(begin=bucket.begin, end=bucket.end, parts=list(bucket.counts.items()), label=label, href=told.href)
 
 
-def _band(routine: Routine, bucket: Bucket, said: str, measured: Quantiles) -> Band:
+def _band(told: _Told, said: str, measured: Quantiles) -> Band:
     return Band(
-        begin=bucket.begin,
-        end=bucket.end,
+        begin=told.bucket.begin,
+        end=told.bucket.end,
         middle=measured.middle,
         high=measured.high,
-        label=said.format(when=span_in_words(bucket), lengths=quantiles_in_words(measured)),
-        href=runs_between(routine, bucket.begin, bucket.end),
+        label=said.format(when=told.when, lengths=quantiles_in_words(measured)),
+        href=told.href,
     )
 
 
-def _row(routine: Routine, bucket: Bucket) -> dict[str, str]:
+def _row(told: _Told) -> dict[str, str]:
     """The same for a table: for whoever reads rather than points."""
     return {
-        "when": span_in_words(bucket),
-        "href": runs_between(routine, bucket.begin, bucket.end),
-        "runs": counts_in_words(bucket),
-        "took": quantiles_in_words(bucket.durations),
-        "late": quantiles_in_words(bucket.lateness),
+        "when": told.when,
+        "href": told.href,
+        "runs": counts_in_words(told.bucket),
+        "took": quantiles_in_words(told.bucket.durations),
+        "late": quantiles_in_words(told.bucket.lateness),
     }
 
 
