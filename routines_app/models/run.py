@@ -196,13 +196,13 @@ class RoutineRun(models.Model):
 
     # As Django would say it, without putting every other label of the field into the viewer's language first.
 
-    def get_status_display(self) -> str:
+    def get_status_display(self) -> str:  # type: ignore[no-redef]
         return label_of(RunStatus, self.status)
 
-    def get_reason_display(self) -> str:
+    def get_reason_display(self) -> str:  # type: ignore[no-redef]
         return label_of(Reason, self.reason)
 
-    def get_trigger_display(self) -> str:
+    def get_trigger_display(self) -> str:  # type: ignore[no-redef]
         return label_of(RunTrigger, self.trigger)
 
     @property

@@ -77,20 +77,17 @@ def is_override(*, among: Sequence[str] = ()) -> Case:
     )
 
 
-def in_rank_order(
-    queue: QuerySet[RoutineRun], now: datetime, *, stage: str | None = None, first: str | None = None
-) -> QuerySet[RoutineRun]:
+def in_rank_order(queue: QuerySet[RoutineRun], now: datetime, *, stage: str | None = None) -> QuerySet[RoutineRun]:
     """The queue as room is given to it, each run with `override`, `band` and `least_depth`.
 
     Where not all of it waits for the same, `stage` names the column that tells apart who competes, the smallest first.
-    Where not all of it is asked for, `first` names the column by which what is comes before all others.
     """
     among = ["pool_id"] if stage is None else ["pool_id", stage]
     ranked = queue.annotate(override=is_override(among=among), band=band(), least_depth=least_depth(among=among))
     place = Case(When(override=True, then=F("requested_at")), default=None, output_field=DateTimeField())
-    stages, firsts = ([] if column is None else [column] for column in (stage, first))
+    stages = [] if stage is None else [stage]
     staler = staleness(now, among=among).desc()
-    return ranked.order_by(*firsts, "-override", place, *stages, "band", staler, "eligible_at", "id")
+    return ranked.order_by("-override", place, *stages, "band", staler, "eligible_at", "id")
 
 
 def _asked_last() -> Case:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import Case, Count, OuterRef, Q, Subquery, Value, When
+from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import In
 
@@ -188,11 +188,17 @@ def _waiting(now: datetime, chosen: Collection[int], most: int) -> list[WaitingR
     stage = Case(When(admitted_at__isnull=False, then=Value(0)), When(_may_go(now), then=Value(1)), default=Value(2))
     waiting = RoutineRun.objects.using(ledger_alias()).annotate(stage=stage)
     waiting = waiting.filter(readable(*_TIMES), status=RunStatus.PENDING, dispatched_at=None)
-    if chosen:
-        is_chosen = When(In(pool_or_default("pool_id"), chosen), then=Value(0))
-        waiting = waiting.annotate(chosen=Case(is_chosen, default=Value(1)))
-    ranked = in_rank_order(waiting, now, stage="stage", first="chosen" if chosen else None)
-    rows: Any = ranked.values_list(*_COLUMNS)[: most + 1]
+    if not chosen:
+        return _first(waiting, now, most + 1)
+    is_chosen = When(In(pool_or_default("pool_id"), chosen), then=Value(True))
+    waiting = waiting.annotate(chosen=Case(is_chosen, default=Value(False)))
+    first = _first(waiting.filter(chosen=True), now, most + 1)
+    more = most + 1 - len(first)  # who is not asked for is read as far as there is room
+    return first + (_first(waiting.filter(chosen=False), now, more) if more else [])
+
+
+def _first(waiting: QuerySet[RoutineRun], now: datetime, most: int) -> list[WaitingRun]:
+    rows: Any = in_rank_order(waiting, now, stage="stage").values_list(*_COLUMNS)[:most]
     return [WaitingRun._make(row) for row in fast_rows(rows)]
 
 
