@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
 
 CANCEL = "cancel_routinerun"
-RUNS = 50  # in the table: the unsettled first, then the newest slots
+RUNS = 30  # in the table: the unsettled first, then the newest slots
 
 
 def backfill_page(admin: RoutineAdmin, request: HttpRequest, object_id: int, batch: str) -> HttpResponse:

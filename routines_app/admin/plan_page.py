@@ -16,7 +16,7 @@ from routines_app.core.errors import RoutineError
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
 
-SHOWN = 100  # decisions: who wants more asks the command line
+SHOWN = 60  # decisions: who wants more asks the command line
 POOLS = 100  # that can be chosen; nobody looks through more
 VERDICTS = {
     service.Verdict.START: pgettext_lazy("what a run would do, after `would`", "start"),

@@ -31,7 +31,7 @@ from routines_app.verbs.usual import usual_seconds
 
 HORIZON = Duration(least=60 * SECOND, most=DAY)
 LIMIT = Integer(least=1, most=10_000)
-COMPUTED = 500  # fires, and routines that are read for them, unless more are asked for: some 100 ms
+COMPUTED = 300  # fires, and routines that are read for them, unless more are asked for: some 60 ms
 ROUTINES_MEASURED = 100  # whose usual duration is asked for; those that fire most
 POOLS = 100  # that are told about; those with the most fires
 STEPS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15))
@@ -75,7 +75,7 @@ class Agenda:
     more: bool
     """There are others before `until`."""
     reaches: datetime
-    """How far fires were computed one by one: `until`, or less of a fleet with more than 500 of them."""
+    """How far fires were computed one by one: `until`, or less of a fleet with more than 300 of them."""
     pools: tuple[PoolForecast, ...]
     """Those with fires until `reaches`, by name."""
 

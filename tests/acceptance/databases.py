@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import psycopg
 import pymysql
 from django.db import connections
 
+from tests.acceptance.nursery import nursery
 from tests.mariadb import MARIADB_PORT
+from tests.processes import kill_tree
 from tests.settings import POSTGRES_PORT, database
 
 ROOT = Path(__file__).resolve().parents[2]
+MANAGE_SECONDS = 300.0  # that of a test: a busy machine has needed more than two minutes to migrate
 TEMPLATE = "routines_template"
 TEMPLATE_LOCK = 7243  # an advisory lock: the first test worker migrates, the others wait for its template
 
@@ -27,18 +34,17 @@ def postgres_url(name: str, port: int = POSTGRES_PORT) -> str:
 
 def manage(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run manage.py in a process of its own; the caller looks at the exit code."""
-    command = [sys.executable, str(ROOT / "manage.py"), *arguments]
     settings = {"DJANGO_SETTINGS_MODULE": "tests.settings"}
-    return subprocess.run(
-        command,
-        cwd=ROOT,
-        env=os.environ | settings | environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,  # that of a test: a busy machine has needed more than two minutes to migrate
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as place:
+        said, errors = Path(place, "said"), Path(place, "errors")
+        command = [sys.executable, "-m", "manage", *arguments]
+        child = nursery().bear(command, os.environ | settings | environment, ROOT, said, errors)
+        try:
+            code = child.wait(MANAGE_SECONDS)
+        except subprocess.TimeoutExpired:
+            kill_tree(child.pid)
+            raise
+        return subprocess.CompletedProcess(command, code, said.read_text(), errors.read_text())
 
 
 def migrate(url: str) -> None:
@@ -77,9 +83,17 @@ def execute_mariadb(statement: str) -> None:
 
 
 def create_sqlite(path: Path) -> str:
-    url = f"sqlite:///{path}"
-    migrate(url)
-    return url
+    """A copy of one that this process has had migrated."""
+    shutil.copy(_migrated_sqlite(), path)
+    return f"sqlite:///{path}"
+
+
+@cache
+def _migrated_sqlite() -> Path:
+    directory = Path(tempfile.mkdtemp(prefix="routines-sqlite-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    migrate(f"sqlite:///{directory / 'migrated'}")
+    return directory / "migrated"
 
 
 @contextmanager

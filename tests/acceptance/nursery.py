@@ -1,4 +1,4 @@
-"""Where celery processes come from quickly: one process has imported what all of them import, and forks.
+"""Where celery processes and management commands come from quickly: one process has read their libraries, and forks.
 
 Two thirds of what it takes to start a beat or a worker is reading Django, Celery and their libraries, and hundreds are
 started by the acceptance tests. What is forked is a process like any other, with the arguments, environment, directory
@@ -65,11 +65,13 @@ class Nursery:
         self.born: list[int] = []
         self.tell([name for name in list(sys.modules) if name.partition(".")[0] in SHARED])
 
-    def bear(self, command: list[str], environment: dict[str, str], directory: Path, log: Path) -> Child:
-        """Start `python -m module …`."""
+    def bear(
+        self, command: list[str], environment: dict[str, str], directory: Path, log: Path, errors: Path | None = None
+    ) -> Child:
+        """Start `python -m module …`; what it says of errors goes into the log too, or has a file of its own."""
         log.touch()  # it can be read at once
-        told = {"command": command, "environment": environment, "directory": str(directory), "log": str(log)}
-        self.tell(told)
+        told = {"command": command, "environment": environment, "directory": str(directory)}
+        self.tell(told | {"log": str(log), "errors": str(errors or log)})
         while not self.born:
             self.hear(ANSWER_SECONDS)
         return Child(self, self.born.pop())
@@ -185,8 +187,8 @@ def become(asked: dict[str, Any]) -> None:
     os.chdir(asked["directory"])
     os.environ.clear()
     os.environ.update(asked["environment"])
-    with open(os.devnull, "rb") as nothing, open(asked["log"], "ab") as log:
-        for source, target in ((nothing, 0), (log, 1), (log, 2)):
+    with open(os.devnull, "rb") as nothing, open(asked["log"], "ab") as log, open(asked["errors"], "ab") as errors:
+        for source, target in ((nothing, 0), (log, 1), (errors, 2)):
             os.dup2(source.fileno(), target)
     python, option, module, *arguments = asked["command"]
     assert option == "-m"

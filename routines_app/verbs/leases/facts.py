@@ -32,7 +32,7 @@ from routines_app.protocol.publish.ranked import in_rank_order
 
 READ_AT_MOST = 20_000  # of each kind: far more than anybody reads
 READ_FOR_EACH = 3  # decision that is asked for: what is not shown takes room from what is
-READ_AT_LEAST = 300
+READ_AT_LEAST = 180
 
 
 class DueSlot(NamedTuple):
@@ -141,7 +141,7 @@ def read_facts(
 ) -> Facts:
     """Read what a look would meet; of the `named` routines everything, also if they are not due.
 
-    `limit` is how many decisions will be shown: a page that shows a hundred does not simulate twenty thousand.
+    `limit` is how many decisions will be shown: a page that shows sixty does not simulate twenty thousand.
 
     `chosen` pools are read first: what is not asked for must not hide what is. The others are read all the same, for
     what they do to those.

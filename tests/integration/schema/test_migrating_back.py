@@ -1,76 +1,33 @@
-"""Migrations on the way back: an older release finds words that it knows, and a refusal costs nothing."""
+"""Migrations on the way back: an older release finds words that it knows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from typing import Any
-from uuid import UUID
+from datetime import timedelta
 
 import pytest
-from django.db import IntegrityError, connection
+from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from routines_app import service
 from routines_app.core.rotation import TICK_TASK
 from routines_app.core.triggers import CronTrigger, next_slot
-from routines_app.models import (
-    MovedEntry,
-    Pool,
-    Rotation,
-    RotationSample,
-    Routine,
-    RoutineRun,
-    RoutineState,
-    ScheduleChange,
-)
+from routines_app.models import MovedEntry, Pool, Rotation, Routine, RoutineRun, RoutineState, ScheduleChange
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.plan.planning import is_edited_outside
 from routines_app.verbs.declare import declare_routine
-
-RELEASED = ("routines", "0005_own_limits")
-BEFORE_ROTATIONS = ("routines", "0007_hints")
-BEFORE_BATCHES = ("routines", "0011_shadow")
-BEFORE_SHADOW = ("routines", "0010_once")
-BEFORE_ONCE = ("routines", "0009_declared")
-BEFORE_DECLARED = ("routines", "0008_rotations")
-NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-
-
-def migrated_back(to: tuple[str, str] = RELEASED) -> Any:
-    """The models of the older release."""
-    MigrationExecutor(connection).migrate([to])
-    return MigrationExecutor(connection).loader.project_state([to]).apps
-
-
-@pytest.fixture
-def forward_again(transactional_db: None) -> Iterator[None]:
-    yield
-    MigrationExecutor(connection).migrate(MigrationExecutor(connection).loader.graph.leaf_nodes("routines"))
-
-
-UNASKED = {
-    "postgresql": ("ALTER TABLE {0} DROP CONSTRAINT {1}", "ALTER TABLE {0} ADD CONSTRAINT {1} CHECK (true) NOT VALID"),
-    "sqlite": ("PRAGMA ignore_check_constraints = ON", "PRAGMA ignore_check_constraints = OFF"),
-    "mysql": ("SET check_constraint_checks = 0", "SET check_constraint_checks = 1"),
-}
-
-
-@contextmanager
-def nobodys_word(model: Any, constraint: str, column: str) -> Iterator[None]:
-    """As plain SQL can leave it where the constraint is not asked; mended at the end."""
-    before = model.objects.values_list(column, flat=True).get()
-    begin, end = (sql.format(model._meta.db_table, constraint) for sql in UNASKED[connection.vendor])
-    with connection.cursor() as cursor:
-        cursor.execute(begin)
-        model.objects.update(**{column: "of nobody"})
-        cursor.execute(end)
-    try:
-        yield
-    finally:
-        model.objects.update(**{column: before})
+from tests.integration.schema.going_back import (
+    BEFORE_BATCHES,
+    BEFORE_DECLARED,
+    BEFORE_ONCE,
+    BEFORE_ROTATIONS,
+    BEFORE_SHADOW,
+    NOON,
+    a_rotation_with_history,
+    forward_again,  # noqa: F401 - a fixture
+    migrated_back,
+    run_of,
+)
 
 
 @pytest.mark.usefixtures("forward_again")
@@ -104,31 +61,6 @@ def test_what_a_factor_has_planned_is_an_intervals() -> None:
     assert (state.next_source, state.hint_interval_ms, state.hint_expires_at) == ("hint-interval", 1, NOON)
     assert older.get_model("routines", "RoutineRun").objects.get().source == "hint-interval"
     assert not older.get_model("routines", "ScheduleChange").objects.exists()
-
-
-@pytest.mark.usefixtures("forward_again")
-@pytest.mark.parametrize(
-    ("model", "constraint", "column"),
-    [
-        (Routine, "routine_concurrency_is_known", "concurrency_policy"),
-        (RoutineState, "state_source_is_known", "next_source"),
-    ],
-)
-def test_a_refusal_comes_before_anything_is_dropped(model: Any, constraint: str, column: str) -> None:
-    """Mended, the same migration goes back after all: also where a database cannot undo what has been altered."""
-    Pool.objects.create(name="everything", max_concurrent=1, is_default=True)
-    routine = Routine.objects.create(name="hinted", task="t", trigger_kind="MANUAL")
-    hint = {"hint_interval_ms": 5_000, "hint_interval_expires_at": NOON, "hint_interval_reason": "busy"}
-    planned = {"next_slot": NOON, "next_run_at": NOON, "next_source": "hint-interval", "slot_source": "hint-interval"}
-    RoutineState.objects.create(routine=routine, **hint, **planned)
-    with nobodys_word(model, constraint, column):
-        with pytest.raises(IntegrityError):
-            migrated_back()
-        assert list(Pool.objects.values_list("name", "is_default")) == [("everything", True)]
-        if model is RoutineState:  # the newer of the two: nothing has gone back
-            assert RoutineState.objects.get().hint_interval_reason == "busy"
-    state = migrated_back().get_model("routines", "RoutineState").objects.get()
-    assert (state.hint_reason, state.next_source) == ("busy", "hint-interval")
 
 
 @pytest.mark.usefixtures("forward_again")
@@ -168,24 +100,6 @@ def test_what_code_says_goes_and_comes_back_with_its_next_sync() -> None:
     assert (routine.cron, routine.max_attempts, service.differences(routine)) == ("0 4 * * *", 7, {"max_attempts": 2})
 
 
-def run_of(routine: Routine, key: str, **values: Any) -> None:
-    times = {"scheduled_for": NOON, "eligible_at": NOON, "started_at": NOON, "completed_at": NOON}
-    RoutineRun.objects.create(routine=routine, task=routine.task, idempotency_key=key, **(times | values))
-
-
-def a_rotation_with_history() -> Rotation:
-    """One that has ticked, picked and seeded, with a member that is under way."""
-    rotation = service.create_rotation("feeds", every="1m")
-    member = service.create_routine("feed", task="celery.accumulate", rotation=rotation)
-    run_of(rotation.routine, "s:1:1:1", status="SUCCESS", reason="picked")
-    run_of(rotation.routine, "s:1:2:1", status="SKIPPED", reason="idle", started_at=None)
-    run_of(rotation.routine, "s:1:3:1", status="SKIPPED", reason="full", started_at=None)
-    run_of(member, "r:1:2:", status="SUCCESS", trigger="rotation", rotation=rotation, tick=UUID(int=1))
-    counts = dict.fromkeys(("owed", "in_flight", "fresh", "failing", "left_out"), 0)
-    RotationSample.objects.create(rotation=rotation, at=NOON, **counts)
-    return rotation
-
-
 @pytest.mark.usefixtures("forward_again")
 def test_a_rotation_is_archived_and_its_members_stay() -> None:
     """What a tick fired was somebody's request to an older release, and no word is left that it does not know."""
@@ -218,20 +132,6 @@ def test_a_rotation_goes_all_the_way_back_and_forth() -> None:
         ("feeds", None, "ARCHIVED"),
         ("feed", None, "ACTIVE"),
     }
-
-
-@pytest.mark.usefixtures("forward_again")
-def test_a_refused_word_of_a_run_leaves_rotations_where_they_are() -> None:
-    """The words go first: where the older constraint refuses one, no column and no table is gone yet."""
-    a_rotation_with_history()
-    RoutineRun.objects.exclude(trigger="rotation").delete()
-    with nobodys_word(RoutineRun, "run_trigger_is_known", "trigger"):
-        with pytest.raises(IntegrityError):
-            migrated_back(BEFORE_ROTATIONS)
-        # The newest columns are gone already: only what is asked for is read.
-        assert Rotation.objects.values_list("routine__name", flat=True).get() == "feeds"
-        assert Routine.objects.values_list("rotation_id", flat=True).get(name="feed") is not None
-    migrated_back(BEFORE_ROTATIONS)
 
 
 @pytest.mark.usefixtures("forward_again")
