@@ -53,8 +53,9 @@ def pytest_report_header() -> str:
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     each_database.mark(items, each_database.listed())
+    leave_out_other_cases(config, items)
     skip_what_nobody_answers(items)
 
 
@@ -63,6 +64,15 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+
+
+def leave_out_other_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of what takes long, one case always runs, and the others when everything does, or when somebody names one."""
+    named = any("::" in argument for argument in config.args)
+    if named or os.environ.get("EVERYTHING"):
+        return
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("everything")])
+    items[:] = [item for item in items if not item.get_closest_marker("everything")]
 
 
 def skip_what_nobody_answers(items: list[pytest.Item]) -> None:

@@ -3,8 +3,8 @@
 A test belongs on each database when the answer of the database can decide it:
 
 - everything in FOLDERS: statements with a portable twin, locks, races, the clock;
-- every module that says itself that databases differ: it asks for the vendor or its features, or has rows held;
-- of every other module the first test, which shows that what the module is about works there at all;
+- every module that says itself that databases differ: it asks for the vendor or its features, has rows held, or
+  works in several threads;
 - what `statements.txt` names: tests that ask statements which none of these asks (`tests/statements.py` finds them);
 - whatever is marked `each_database` by hand.
 
@@ -23,17 +23,17 @@ import pytest
 
 INTEGRATION = Path(__file__).parent / "integration"
 LIST = Path(__file__).parent / "statements.txt"
-FOLDERS = ("found_by_the_model", "protocol", "races")
-KNOWS_THAT_THEY_DIFFER = re.compile(r"connection\.(vendor|features)|from tests\.integration\.holding import")
+FOLDERS = ("found_by_the_model", "protocol/conformance", "protocol/ledger", "races")
+KNOWS_THAT_THEY_DIFFER = re.compile(
+    r"connection\.(vendor|features)|from tests\.integration\.holding import"
+    r"|ThreadPoolExecutor|threading\.(Thread|Barrier)"
+)
 
 
 def mark(items: list[pytest.Item], listed: frozenset[str]) -> None:
     """Mark those that run on each database; on PostgreSQL, and without `-m each_database`, all run."""
-    begun: set[Path] = set()
     for item in items:
-        is_first = item.path not in begun and INTEGRATION in item.path.parents
-        begun.add(item.path)
-        if is_first or item.nodeid in listed or asks_what_differs(item.path):
+        if item.nodeid in listed or asks_what_differs(item.path):
             item.add_marker(pytest.mark.each_database)
 
 
@@ -46,5 +46,7 @@ def asks_what_differs(module: Path) -> bool:
     """Whether all tests of a module belong on each database."""
     if INTEGRATION not in module.parents:
         return False
-    folder = module.relative_to(INTEGRATION).parts[0]
-    return folder in FOLDERS or bool(KNOWS_THAT_THEY_DIFFER.search(module.read_text(encoding="utf-8")))
+    folder = f"{module.relative_to(INTEGRATION).parent}/"
+    return any(folder.startswith(f"{one}/") for one in FOLDERS) or bool(
+        KNOWS_THAT_THEY_DIFFER.search(module.read_text(encoding="utf-8"))
+    )

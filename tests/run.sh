@@ -3,7 +3,7 @@
 # wait; chaos comes after them, by itself. Every part runs even if one before it failed, its output comes whole when
 # it has ended, and the exit code says whether all passed. BIN is the virtual environment's bin directory,
 # TEST_PROCESSES how many acceptance tests run at once: more than there are cores. With EVERYTHING set, every integration
-# test runs on every database.
+# test runs on every database, and every case of what takes long.
 # A few tests that failed are tried once more when all others have ended, one after another: what passes then is named
 # as unsteady at the end, and is no failure unless STRICT is set. It is a defect all the same, of the code or of the
 # test; but one that says nothing of what was changed.
@@ -145,7 +145,7 @@ in_process() {
 
 # By itself: three beats and three workers that are killed all the time leave no core to tests that measure time.
 by_itself() {
-    part "chaos, a minute and a half" "$BIN/python" -m tests.chaos --minutes 1.5 --routines 250 --seed 7
+    part "chaos, a minute" "$BIN/python" -m tests.chaos --minutes 1 --routines 250 --seed 7
 }
 
 run_lines with_processes in_process

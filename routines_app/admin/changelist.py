@@ -27,7 +27,8 @@ NEWEST_FIRST = ["-state__routine_id"]
 """The order of what never ran, unless another is asked for: most of it is new, and along this one at worst all states
 are looked through once."""
 SORTED = 50_000  # rows that are sorted rather than looked for along an index
-WALKED = 2_000  # rows along an index that are looked through for what a search finds everywhere
+WALKED = 2_000  # rows along an index that are looked through for what a search finds
+LONGEST_WALK = 50_000  # rows along an index in which a page is expected: to sort all hits takes no longer
 
 
 class RoutineChangeList(ChangeList):
@@ -53,29 +54,40 @@ class RoutineChangeList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        rows = self._page(request)
+        rows = self._page()
         recent = recent_runs((row.pk for row in rows), using=self.queryset.db)
         overdue = set(overdue_runs().values_list("routine_id", flat=True))
         for row in rows:
             row.recent, row.overdue = recent[row.pk], row.pk in overdue
         self.result_list = rows
 
-    def _page(self, request: HttpRequest) -> list[Any]:
+    def _page(self) -> list[Any]:
         """The ids of the page first, then their rows: what is left out needs no state, pool or rotation."""
-        ids = self._ids(getattr(request, "routines_unsearched", self.root_queryset))
+        ids = self._ids()
         rows = {row.pk: row for row in self.root_queryset.filter(pk__in=ids)}
         return [rows[pk] for pk in ids if pk in rows]
 
-    def _ids(self, unsearched: QuerySet[Any]) -> list[Any]:
-        ordered = self.queryset.select_related(None)
-        by_sorting = ordered.order_by(*(_unindexed(term) for term in ordered.query.order_by))
+    def _ids(self) -> list[Any]:
+        ordered, last = self.queryset.select_related(None), self.result_list.query.high_mark
         if not self.paginator.is_capped or self._is_at_the_far_end():
-            return self._on_the_page(by_sorting)
-        if self.query:
-            query = self.result_list.query
-            found = self._on_the_page(_among_the_first(ordered, unsearched))
-            return found if len(found) == query.high_mark - query.low_mark else self._on_the_page(by_sorting)
-        return self._on_the_page(_along_the_states(ordered))
+            return self._on_the_page(_sorted(ordered))
+        ordered = _along_the_states(ordered)
+        if not self.query or last is None:
+            return self._on_the_page(ordered)
+        if not _is_walked(ordered):
+            return self._on_the_page(_sorted(ordered) if _is_few(self.queryset) else ordered)
+        first = self._first_hits(ordered)
+        if len(first) >= last:
+            return first[self.result_list.query.low_mark : last]
+        is_dense = bool(first) and last * WALKED <= LONGEST_WALK * len(first)
+        return self._on_the_page(ordered if is_dense else _sorted(ordered))
+
+    def _first_hits(self, ordered: QuerySet[Any]) -> list[Any]:
+        """What a search finds among the first of all: what is in every second name fills a page there, and what is at
+        the far end of the order alone costs no walk through all that comes before it."""
+        walked = _along_the_states(self.root_queryset.select_related(None).order_by(*ordered.query.order_by))
+        ids = list(walked.values_list("pk", flat=True)[:WALKED])
+        return list(ordered.filter(pk__in=ids).values_list("pk", flat=True))
 
     def _on_the_page(self, ordered: QuerySet[Any]) -> list[Any]:
         query = self.result_list.query
@@ -85,14 +97,20 @@ class RoutineChangeList(ChangeList):
         """MANUAL routines have no next fire, and in an order by that come behind all others: they are sorted while they
         are not too many."""
         manual = self.params.get("trigger_kind__exact") == TriggerKind.MANUAL and _is_by_next_fire(self.queryset)
-        return bool(manual and self.queryset.order_by()[:SORTED].count() < SORTED)
+        return manual and _is_few(self.queryset)
 
 
-def _among_the_first(ordered: QuerySet[Any], unsearched: QuerySet[Any]) -> QuerySet[Any]:
-    """Those among the first that are looked through: what is in every second name fills a page there, and what is at
-    the far end of the order alone costs no walk through all that comes before it."""
-    walked = _along_the_states(unsearched.select_related(None).order_by(*ordered.query.order_by))
-    return ordered.filter(pk__in=Subquery(walked.values("pk")[:WALKED]))
+def _sorted(ordered: QuerySet[Any]) -> QuerySet[Any]:
+    return ordered.order_by(*(_unindexed(term) for term in ordered.query.order_by))
+
+
+def _is_walked(ordered: QuerySet[Any]) -> bool:
+    """Whether an index has all rows in this order, and not only those that are paused."""
+    return _is_by_next_fire(ordered) or all(str(term).removeprefix("-") == "name" for term in ordered.query.order_by)
+
+
+def _is_few(rows: QuerySet[Any]) -> bool:
+    return bool(rows.order_by()[:SORTED].count() < SORTED)
 
 
 def _along_the_states(ordered: QuerySet[Any]) -> QuerySet[Any]:

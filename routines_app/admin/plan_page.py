@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest
@@ -16,6 +17,7 @@ from routines_app.core.errors import RoutineError
 if TYPE_CHECKING:
     from routines_app.admin.routines import RoutineAdmin
 
+SHARED_SECONDS = 4  # that a plan of the present may be old
 SHOWN = 60  # decisions: who wants more asks the command line
 POOLS = 100  # that can be chosen; nobody looks through more
 VERDICTS = {
@@ -24,6 +26,8 @@ VERDICTS = {
     service.Verdict.SKIP: pgettext_lazy("what a run would do, after `would`", "skip"),
     service.Verdict.REPLACE: pgettext_lazy("what a run would do, after `would`", "replace"),
 }
+
+_shared = service.SharedAnswer("plan-1")
 
 
 def plan_page(admin: RoutineAdmin, request: HttpRequest) -> TemplateResponse:
@@ -45,11 +49,13 @@ def _planned(form: WhatIfForm) -> dict[str, Any]:
     """The plan, or nothing beside the form that says what was wrong."""
     if not form.is_valid():
         return {}
-    pool, what_if = form.cleaned_data.get("pool"), form.what_if
+    pool, now, what_if = form.cleaned_data.get("pool"), form.cleaned_data.get("now"), form.what_if
+    pools = [pool] if pool else None
     try:
-        plan = service.plan_leases(
-            now=form.cleaned_data.get("now"), pools=[pool] if pool else None, what_if=what_if or None, limit=SHOWN
-        )
+        if now is None and not what_if:
+            plan = _present(pools)
+        else:
+            plan = service.plan_leases(now=now, pools=pools, what_if=what_if or None, limit=SHOWN)
     except RoutineError as refused:
         form.refuse(refused)
         return {}
@@ -59,6 +65,20 @@ def _planned(form: WhatIfForm) -> dict[str, Any]:
         "differences": [(one, difference_in_words(one.now, one.then)) for one in plan.differences[:SHOWN]],
         "more_differences": max(0, len(plan.differences) - SHOWN),
     }
+
+
+def _present(pools: list[str] | None) -> service.LeasePlan:
+    """What would go now: everybody who looks shares it for a moment, and it says of when it is."""
+    about = hashlib.sha256(repr(pools).encode()).hexdigest()[:32]
+    found = _shared.latest(
+        about,
+        lambda: {"plan": service.plan_leases(pools=pools, limit=SHOWN)},
+        now=service.now(),
+        fresh_seconds=SHARED_SECONDS,
+        kept_seconds=SHARED_SECONDS,
+    )
+    plan: service.LeasePlan = found["plan"]
+    return plan
 
 
 def difference_in_words(now: str | None, then: str | None) -> str:

@@ -30,8 +30,7 @@ class RoutineSearch(admin.ModelAdmin):  # type: ignore[type-arg]
             return _("Search by any part of name, task or group")
         return _("Search by how name, task or group begins")
 
-    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
-        request.routines_unsearched = queryset  # type: ignore[attr-defined] # for the list, which looks along its order
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:  # noqa: ARG002
         words = [_unquoted(word) for word in smart_split(search_term)]
         parts = service.finds_parts(anew=bool(words))
         return queryset.filter(*(_has(word, parts=parts) for word in words)), False

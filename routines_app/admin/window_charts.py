@@ -32,7 +32,8 @@ def newest_runs(routine: Routine, start: datetime) -> list[RoutineRun]:
     Ids carry the time of creation, and bodies end by their time-out.
     """
     created = start - timedelta(milliseconds=routine.timeout_ms or LONGEST_BODY_MS)
-    runs = RoutineRun.objects.filter(routine_id=routine.pk, pk__gte=service.oldest_run_id(created))
+    runs = RoutineRun.objects.using(service.ledger_alias()).filter(routine_id=routine.pk)
+    runs = runs.filter(pk__gte=service.oldest_run_id(created))
     return list(runs.defer(*service.LARGE_FIELDS, "progress").order_by("-id")[: FITTING + 1])
 
 

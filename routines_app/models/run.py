@@ -15,7 +15,7 @@ from routines_app.core.transitions import ACTIVE, TERMINAL
 from routines_app.core.waits import Wait, read_waits
 from routines_app.core.words import RARE_TRIGGERS, Reason, RunStatus, RunTrigger, Source
 from routines_app.models import ledger_time
-from routines_app.models.choices import choices_of, is_word, label_of, word_field
+from routines_app.models.choices import choices_of, display_of, is_word, word_field
 from routines_app.models.json_field import JSONField
 from routines_app.models.pool import Pool
 from routines_app.models.result_field import ResultField
@@ -194,16 +194,14 @@ class RoutineRun(models.Model):
         """What it has waited for so far, in order."""
         return read_waits(self.waits)
 
-    # As Django would say it, without putting every other label of the field into the viewer's language first.
-
     def get_status_display(self) -> str:  # type: ignore[no-redef]
-        return label_of(RunStatus, self.status)
+        return display_of(RunStatus, self.status)
 
     def get_reason_display(self) -> str:  # type: ignore[no-redef]
-        return label_of(Reason, self.reason)
+        return display_of(Reason, self.reason)
 
     def get_trigger_display(self) -> str:  # type: ignore[no-redef]
-        return label_of(RunTrigger, self.trigger)
+        return display_of(RunTrigger, self.trigger)
 
     @property
     def chain_id(self) -> uuid.UUID:

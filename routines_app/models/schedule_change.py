@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from routines_app.core.words import ChangeKind
-from routines_app.models.choices import is_word, label_of, word_field
+from routines_app.models.choices import display_of, is_word, word_field
 from routines_app.models.json_field import JSONField
 from routines_app.models.routine import Routine
 
@@ -32,5 +32,4 @@ class ScheduleChange(models.Model):
         return f"{self.routine_name}: {self.kind}"
 
     def get_kind_display(self) -> str:
-        """As Django would say it, without putting every other label into the viewer's language first."""
-        return label_of(ChangeKind, self.kind)
+        return display_of(ChangeKind, self.kind)

@@ -17,7 +17,7 @@ import psycopg
 import pymysql
 from django.db import connections
 
-from tests.acceptance.nursery import nursery
+from tests.acceptance.nursery import PATHS, nursery
 from tests.mariadb import MARIADB_PORT
 from tests.processes import kill_tree
 from tests.settings import POSTGRES_PORT, database
@@ -34,11 +34,27 @@ def postgres_url(name: str, port: int = POSTGRES_PORT) -> str:
 
 def manage(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run manage.py in a process of its own; the caller looks at the exit code."""
-    settings = {"DJANGO_SETTINGS_MODULE": "tests.settings"}
+    given = os.environ | {"DJANGO_SETTINGS_MODULE": "tests.settings"} | environment
+    if given.get("PYTHONPATH", PATHS) == PATHS and "LD_PRELOAD" not in given:
+        return _forked(["-m", "manage", *arguments], given)
+    command = [sys.executable, str(ROOT / "manage.py"), *arguments]
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env=given,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=MANAGE_SECONDS,
+        check=False,
+    )
+
+
+def _forked(arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory() as place:
         said, errors = Path(place, "said"), Path(place, "errors")
-        command = [sys.executable, "-m", "manage", *arguments]
-        child = nursery().bear(command, os.environ | settings | environment, ROOT, said, errors)
+        command = [sys.executable, *arguments]
+        child = nursery().bear(command, environment, ROOT, said, errors)
         try:
             code = child.wait(MANAGE_SECONDS)
         except subprocess.TimeoutExpired:

@@ -69,7 +69,8 @@ class Nursery:
         self, command: list[str], environment: dict[str, str], directory: Path, log: Path, errors: Path | None = None
     ) -> Child:
         """Start `python -m module …`; what it says of errors goes into the log too, or has a file of its own."""
-        log.touch()  # it can be read at once
+        for file in (log, errors or log):
+            file.touch()  # it can be read at once
         told = {"command": command, "environment": environment, "directory": str(directory)}
         self.tell(told | {"log": str(log), "errors": str(errors or log)})
         while not self.born:

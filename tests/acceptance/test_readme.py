@@ -133,7 +133,7 @@ def newcomer(python: Path, tmp_path: Path) -> Iterator[Callable[..., Newcomer]]:
     [
         ("postgresql", "redis"),
         ("sqlite", "redis"),
-        pytest.param("postgresql", "rabbitmq", marks=pytest.mark.rabbitmq),
+        pytest.param("postgresql", "rabbitmq", marks=[pytest.mark.rabbitmq, pytest.mark.everything]),
     ],
 )
 def test_the_install_section_works_word_for_word(newcomer: Callable[..., Newcomer], database: str, broker: str) -> None:

@@ -99,24 +99,31 @@ class SideBySide:
         }
 
 
-OLD = [
-    pytest.param(("django-celery-beat", "django", ADD_TO_DJANGO_CELERY_BEAT), id="django-celery-beat"),
-    pytest.param(("celery-redbeat", "redbeat.RedBeatScheduler", ADD_TO_REDBEAT), id="celery-redbeat"),
-]
+OLD = {
+    "django-celery-beat": ("django", ADD_TO_DJANGO_CELERY_BEAT),
+    "celery-redbeat": ("redbeat.RedBeatScheduler", ADD_TO_REDBEAT),
+}
 
 
-@pytest.fixture(params=OLD)
+def beside(always: str, now_and_then: str) -> pytest.MarkDecorator:
+    """Each takes a minute and a half: a scheduler is always beside one of the tests, and now and then both are."""
+    schedulers = [always, pytest.param(now_and_then, marks=pytest.mark.everything)]
+    return pytest.mark.parametrize("both", schedulers, indirect=True)
+
+
+@pytest.fixture
 def both(request: pytest.FixtureRequest, make_stack: StackFactory) -> SideBySide:
     stack = make_stack()
     # In its processes only: this one would keep the package's pages in its admin for ever.
     stack.settings["INSTALLED_APPS"] = [*settings.INSTALLED_APPS, "django_celery_beat"]
-    return SideBySide(stack, *request.param)
+    return SideBySide(stack, request.param, *OLD[request.param])
 
 
 def gaps(moments: Sequence[datetime]) -> list[timedelta]:
     return [later - earlier for earlier, later in pairwise(moments)]
 
 
+@beside("django-celery-beat", "celery-redbeat")
 def test_both_side_by_side_and_then_ours(both: SideBySide, monkeypatch: pytest.MonkeyPatch) -> None:
     """In shadow the report is clean and no body is ours. Switched over while both beats run, each slot is fired once:
     between the last fire of the old beat and our first slot there is one interval, and no body runs twice."""
@@ -145,6 +152,7 @@ def test_both_side_by_side_and_then_ours(both: SideBySide, monkeypatch: pytest.M
     assert service.audit(began - timedelta(minutes=5), now=clock.now() + timedelta(minutes=2)).imbalances == []
 
 
+@beside("celery-redbeat", "django-celery-beat")
 def test_back_to_the_old_beat(both: SideBySide) -> None:
     """Ours stop, and the old beat goes on an interval later at the earliest: no slot is fired twice."""
     both.run("routines", "switch-over")

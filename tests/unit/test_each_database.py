@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.each_database import FOLDERS, INTEGRATION, asks_what_differs, listed
+from tests.each_database import INTEGRATION, asks_what_differs, listed
 
 PACKAGE = Path(__file__).parents[2] / "routines_app"
 DIFFERS = re.compile(r"\.vendor\b|\bis_postgresql\(|_portably\(|\bhas_select_for_update|\bmysql_is_mariadb|\bRawSQL\(")
@@ -29,16 +29,13 @@ TESTED_BY = {
     "verbs/search_index.py": "admin/test_routine_filters.py",
 }
 """Of the modules whose folder does not run on each database as a whole: where their other ways are tried."""
-FIRST_IS_ENOUGH = {
-    "admin/test_fleet_page.py",  # the page itself, which shows the storage
-    "test_checks.py",  # the database of the run; all others are made up there
-}
+BY_THEMSELVES = {"migrations", "protocol"}
+"""Migrations run on each database before any test does; the protocol's two ways stand in `protocol/conformance`."""
 
 
 def modules_that_ask() -> set[str]:
-    """Without migrations, which run on each database before any test does."""
     found = {path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if DIFFERS.search(path.read_text())}
-    return {str(path) for path in found if path.parts[0] not in {*FOLDERS, "migrations"}}
+    return {str(path) for path in found if path.parts[0] not in BY_THEMSELVES}
 
 
 def test_every_module_that_asks_names_its_test() -> None:
@@ -63,4 +60,4 @@ def test_the_test_that_is_named_runs_on_each_database(module: str) -> None:
     path = INTEGRATION / module
     is_marked = "pytest.mark.each_database" in path.read_text(encoding="utf-8")
 
-    assert asks_what_differs(path) or is_marked or (path.exists() and module in FIRST_IS_ENOUGH)
+    assert asks_what_differs(path) or is_marked

@@ -17,18 +17,18 @@ from routines_app.protocol.ledger.database import ledger_alias
 _IN_FLIGHT = Q(status=MemberStatus.IN_FLIGHT)
 
 
-def standings(ticks: Any, now: datetime, takes_part: Q) -> dict[str, Q]:
+def standings(ticks: Any, now: datetime, takes: Q) -> dict[str, Q]:
     """Where a member can stand, each as a condition: every member meets exactly one of them.
 
-    `ticks` are the rotation's, as a number or an expression; `takes_part` says that a member's routine is ACTIVE.
+    `ticks` are the rotation's, as a number or an expression; `takes` says that a member's routine is ACTIVE.
     """
     waited = Q(status=MemberStatus.FRESH, due_at__lte=now) | Q(status=MemberStatus.FAILED, retry_tick__lte=ticks + 1)
     return {
-        "owed": takes_part & (Q(status__in=[MemberStatus.OWED, MemberStatus.LEFT_OUT]) | waited),
+        "owed": takes & (Q(status__in=[MemberStatus.OWED, MemberStatus.LEFT_OUT]) | waited),
         "in_flight": _IN_FLIGHT,
-        "fresh": takes_part & Q(status=MemberStatus.FRESH, due_at__gt=now),
-        "failing": takes_part & Q(status=MemberStatus.FAILED, retry_tick__gt=ticks + 1),
-        "left_out": ~takes_part & ~_IN_FLIGHT,
+        "fresh": takes & Q(status=MemberStatus.FRESH, due_at__gt=now),
+        "failing": takes & Q(status=MemberStatus.FAILED, retry_tick__gt=ticks + 1),
+        "left_out": ~takes & ~_IN_FLIGHT,
     }
 
 
@@ -69,8 +69,8 @@ def takes_part(rotation_ids: Collection[int]) -> Q:
     return ~Q(pk__in=routines.exclude(status=RoutineStatus.ACTIVE).values("pk"))
 
 
-def _each_counted(now: datetime, takes_part: Q) -> dict[str, Count]:
-    where = standings(F("rotation__ticks"), now, takes_part)
+def _each_counted(now: datetime, takes: Q) -> dict[str, Count]:
+    where = standings(F("rotation__ticks"), now, takes)
     return {"members": Count("pk")} | {name: Count("pk", filter=stands) for name, stands in where.items()}
 
 

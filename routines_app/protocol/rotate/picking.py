@@ -3,7 +3,8 @@
 Members that differ in nothing but their last attempt are a class: a phase, a band, a depth and an emphasis. Within one,
 rank is the order of the index `member_by_rank`, so the first few of each class are all that can be picked, and the core
 chooses among these exactly as it would among all. Classes are found by steps along the index, the last phase and the
-highest band first, and only until there are enough. Where a band has very many of them (each member has an emphasis of
+highest band first, and only until there are enough (to whoever asks for a picture of a few thousand members, the
+database gives them sorted). Where a band has very many of them (each member has an emphasis of
 its own, say) the database sorts that band by the same rank, and a few more than are wanted are read: the core has the
 last word.
 """
@@ -50,14 +51,14 @@ SPARE = 50  # of what the database has sorted: its powers may differ from ours i
 _FIELDS = ("pk", "rank_phase", "band", "depth", "emphasis", "attempted_at")
 
 
-def ranked(rotation: Rotation, most: int, now: datetime, *, owed: int | None = None) -> list[RotationMember]:
+def ranked(rotation: Rotation, most: int, now: datetime, *, counted: int | None = None) -> list[RotationMember]:
     """Whom the next tick would pick if it had room for so many. Nothing is locked, and nothing is written.
 
     What that tick would promote counts as owed, and a member whose routine is not ACTIVE does not. Few are read and
-    ranked at once, in one statement; of very many only those that can be picked are read. Whoever has counted the
-    `owed` ones says so: where they are neither, the database sorts them.
+    ranked at once, in one statement; of very many only those that can be picked are read. Whoever has `counted`
+    its members says so: where they are neither few nor very many, the database sorts them.
     """
-    if owed is not None and FEW < owed <= SORTED_AT_ONCE:
+    if counted is not None and FEW < counted <= SORTED_AT_ONCE and not _is_crowd(rotation, now):
         return _sorted_at_once(rotation, most, now)
     few = list(_may_be_picked(rotation, now).select_related("routine")[: FEW + 1])
     if len(few) > FEW:
@@ -65,6 +66,11 @@ def ranked(rotation: Rotation, most: int, now: datetime, *, owed: int | None = N
     active = {each.pk: each for each in few if each.routine.status == RoutineStatus.ACTIVE}
     waiting = [_owed(*(getattr(each, field) for field in _FIELDS)) for each in active.values()]
     return [active[each.id] for each in pick(waiting, most, now, rotation.depth_weight)]
+
+
+def _is_crowd(rotation: Rotation, now: datetime) -> bool:
+    """Whether more wait to be promoted than a tick promotes."""
+    return _may_be_picked(rotation, now).exclude(status=MemberStatus.OWED)[: MOST + 1].count() > MOST
 
 
 def _sorted_at_once(rotation: Rotation, most: int, now: datetime) -> list[RotationMember]:

@@ -24,10 +24,9 @@ RunRef = RoutineRun | uuid.UUID | str
 RotationRef = Rotation | Routine | int | str
 
 
-def find_routine(ref: RoutineRef, *, field: str = "routine", also: str | None = None) -> Routine:
-    """The routine as it is stored now; `also` what is read with it (`state`)."""
-    routines = Routine.objects.using(ledger_alias()).select_related(also)
-    found = routines.filter(**_by(ref, field, Routine)).first()
+def find_routine(ref: RoutineRef, *, field: str = "routine") -> Routine:
+    """The routine as it is stored now."""
+    found = Routine.objects.using(ledger_alias()).filter(**_by(ref, field, Routine)).first()
     if found is None:
         raise NotFound(field, ref, _missing(ref))
     return found

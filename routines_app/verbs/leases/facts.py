@@ -15,6 +15,7 @@ from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import In
 
+from routines_app.conf import get_settings
 from routines_app.core.admission import ActiveRun
 from routines_app.core.rotation import TICK_TASK
 from routines_app.core.transitions import ACTIVE
@@ -32,7 +33,7 @@ from routines_app.protocol.publish.ranked import in_rank_order
 
 READ_AT_MOST = 20_000  # of each kind: far more than anybody reads
 READ_FOR_EACH = 3  # decision that is asked for: what is not shown takes room from what is
-READ_AT_LEAST = 180
+WAITING_AT_LEAST = 180  # runs: they are read in the order of their rank
 
 
 class DueSlot(NamedTuple):
@@ -146,13 +147,15 @@ def read_facts(
     `chosen` pools are read first: what is not asked for must not hide what is. The others are read all the same, for
     what they do to those.
     """
-    most = min(READ_AT_MOST, max(READ_AT_LEAST, READ_FOR_EACH * limit))
+    most = min(READ_AT_MOST, max(WAITING_AT_LEAST, READ_FOR_EACH * limit))
+    # Those that are due are read as a claim takes them, by their time: all of a batch compete for room.
+    most_due = min(READ_AT_MOST, max(most, get_settings().claim_batch))
     columns = ("routine__emphasis", "routine__depth", "last_success_at")
-    found = look_at_due(now, *columns, also=named, pools=chosen or (), limit=most + 1)
+    found = look_at_due(now, *columns, also=named, pools=chosen or (), limit=most_due + 1)
     # A tick needs no lease and no room: the claim does it itself. Whom it will pick is `rotation_status`'s to say.
     due = [DueSlot(row, *ranking) for row, ranking in found if row.task != TICK_TASK]
     waiting = _waiting(now, chosen or (), most)
-    unread = [slot.row.pool_id for slot in due[most:]] + [run.pool_id for run in waiting[most:]]
+    unread = [slot.row.pool_id for slot in due[most_due:]] + [run.pool_id for run in waiting[most:]]
     overlapping = {slot.row.routine_id for slot in due if needs_active_runs(slot.row, now)}
     overlapping |= {run.routine_id for run in waiting if is_exclusive(run.policy)} | set(named)
     replacing = {run.routine_id for run in waiting if run.policy == ConcurrencyPolicy.REPLACE} | set(named)
@@ -160,7 +163,7 @@ def read_facts(
     return Facts(
         now=now,
         since=min(now, present),
-        due=due[:most],
+        due=due[:most_due],
         waiting=waiting[:most],
         active=active_runs(overlapping, readable("scheduled_for", "stop_requested_at")),
         places=_places(replacing),

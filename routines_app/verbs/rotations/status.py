@@ -52,7 +52,7 @@ def rotation_status(
         last_tick=_own_runs(found).exclude(phase=SEEDING).defer(*LARGE_FIELDS, "progress").first(),
         last_seeding=_last_seeding(found),
         under_way=_under_way(found, most, at),
-        next_picks=_next_picks(found, most, at, counts["owed"]),
+        next_picks=_next_picks(found, most, at, counts["owed"], counts["members"]),
     )
 
 
@@ -91,8 +91,8 @@ def _under_way_because(member: RotationMember, phases: Sequence[Phase]) -> Said:
     return said("{phase} is under way", phase=name) if name else said("it is under way")
 
 
-def _next_picks(rotation: Rotation, most: int, now: datetime, owed: int) -> list[Pick]:
-    found = ranked(rotation, most, now, owed=owed) if most else []
+def _next_picks(rotation: Rotation, most: int, now: datetime, owed: int, members: int) -> list[Pick]:
+    found = ranked(rotation, most, now, counted=members) if most else []
     return [
         _pick(rotation, member, now, _why(rotation, member, place, max(owed, len(found)), now))
         for place, member in enumerate(found, start=1)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Q, QuerySet, Subquery, UUIDField, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Q, QuerySet
 
 from routines_app.core.keys import finer_slot_key, slot_key
 from routines_app.models import ChangeKind, Routine, RoutineRun, RoutineState, ScheduleChange
@@ -51,8 +50,8 @@ def rows_near(routine: Routine, at: datetime) -> list[RoutineRun]:
     The slots of a time without a beat are written when one is back: these rows are the first ones after.
     """
     runs, border = _runs(routine), oldest_run_id(at - CLOCKS_DIFFER)
-    before = runs.filter(pk__lt=border).select_related(None).order_by("-pk").values("pk")[NEAR - 1 : NEAR]
-    since = Coalesce(Subquery(before), Value(UUID(int=0), UUIDField()))
+    before = runs.filter(pk__lt=border).select_related(None).order_by("-pk").values_list("pk", flat=True)
+    since = next(iter(before[NEAR - 1 : NEAR]), UUID(int=0))
     return list(runs.filter(pk__gte=since).select_related(None).only(*OF_THOSE_NEAR).order_by("pk")[: 2 * NEAR])
 
 

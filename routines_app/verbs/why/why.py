@@ -28,7 +28,7 @@ def why(routine: RoutineRef, at: datetime | str) -> Why:
     A moment on the full minute means that minute, any other one that second. What nothing kept can tell is said to be
     not known. Text is a moment as ISO 8601 with an offset.
     """
-    return why_of(find_routine(routine, also="state"), at)
+    return why_of(find_routine(routine), at)
 
 
 def why_of(routine: Routine, at: datetime | str) -> Why:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
@@ -18,6 +19,12 @@ from tests.integration.conftest import Login
 
 PLAN = "admin:routines_plan"
 MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_shared() -> None:
+    """The plan of a test before."""
+    cache.clear()
 
 
 @pytest.fixture
@@ -165,3 +172,12 @@ def test_names_are_escaped(operator: Client) -> None:
 def test_a_difference_is_said_in_words(now: str | None, then: str | None, words: str) -> None:
     """Both ways, and for what is there only under one of the policies."""
     assert difference_in_words(now, then) == words
+
+
+def test_the_present_plan_is_shared_for_a_moment_and_what_is_asked_about_is_not(operator: Client, pool: Pool) -> None:
+    """It says of when it is."""
+    first = ask(operator)
+    Routine.objects.filter(name="second").update(status="PAUSED")
+    assert ask(operator).context["plan"] == first.context["plan"]
+    changed = ask(operator, **{f"ceiling_{pool.pk}": "3"})
+    assert verdicts(changed) == {"first": "start", "second": "hold"}

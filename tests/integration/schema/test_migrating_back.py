@@ -63,6 +63,7 @@ def test_what_a_factor_has_planned_is_an_intervals() -> None:
     assert not older.get_model("routines", "ScheduleChange").objects.exists()
 
 
+@pytest.mark.each_database
 @pytest.mark.usefixtures("forward_again")
 def test_one_moment_becomes_a_cron_that_starts_and_ends_with_it() -> None:
     """An older release fires it then, once: it is planned by the fingerprint that such a cron has there."""
@@ -100,6 +101,7 @@ def test_what_code_says_goes_and_comes_back_with_its_next_sync() -> None:
     assert (routine.cron, routine.max_attempts, service.differences(routine)) == ("0 4 * * *", 7, {"max_attempts": 2})
 
 
+@pytest.mark.each_database
 @pytest.mark.usefixtures("forward_again")
 def test_a_rotation_is_archived_and_its_members_stay() -> None:
     """What a tick fired was somebody's request to an older release, and no word is left that it does not know."""
@@ -134,6 +136,7 @@ def test_a_rotation_goes_all_the_way_back_and_forth() -> None:
     }
 
 
+@pytest.mark.each_database
 @pytest.mark.usefixtures("forward_again")
 def test_a_routine_in_shadow_is_paused() -> None:
     """An older release would fire it beside its old scheduler. The history says why, and others go on."""
@@ -165,6 +168,7 @@ def test_a_pause_of_a_routine_in_shadow_does_not_end_by_itself() -> None:
     assert older.get_model("routines", "RoutineState").objects.get().next_run_at is None
 
 
+@pytest.mark.each_database
 @pytest.mark.usefixtures("forward_again")
 def test_what_a_batch_has_paused_stays_paused_and_pools_have_room() -> None:
     """An older release knows neither batches nor a ceiling of 0: the least that it knows is 1."""

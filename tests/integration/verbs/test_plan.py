@@ -128,3 +128,18 @@ def test_what_is_claimed_while_many_are_read_comes_once(make: Make, time: Time) 
     names += [state.routine.name for state in reading]
 
     assert names == ["first", "second"]
+
+
+@pytest.mark.parametrize("kind", [{"cron": "*/20 * * * *"}, {"every": "7m"}, {"cron": "0 0 1 1 *"}, {}])
+def test_a_routine_that_was_read_with_its_state_is_planned_without_a_question(
+    make: Make, time: Time, kind: dict[str, str]
+) -> None:
+    """As it would be when it is read again, on time and late."""
+    made = make("one", **kind)
+    for late in (timedelta(), minutes(50)):
+        time.now = MONDAY + late
+        read = Routine.objects.select_related("state").get(pk=made.pk)
+        with CaptureQueriesContext(connection) as asked:
+            found = service.plan_of(read, now=time.now, horizon="2h", limit=5)
+        assert not asked.captured_queries
+        assert found == service.plan(made, now=time.now, horizon="2h", limit=5)

@@ -14,6 +14,7 @@ from routines_app import service
 from routines_app.core.words import Priority, Reason, RunStatus
 from routines_app.models import Pool, Routine, RoutineRun, RoutineState
 from routines_app.protocol.publish.pools import admit_pools
+from routines_app.verbs import queue as queue_module
 from tests.integration.conftest import MONDAY, Time
 from tests.integration.verbs.rows import running_run, waiting_run
 
@@ -243,7 +244,9 @@ def test_however_much_waits_it_is_six_questions(
     assert (len(found.running), len(found.overrides), len(found.automatic)) == (12, 12, 12)
 
 
-def test_behind_enough_that_is_on_its_way_nothing_is_ranked(make: Make, time: Time) -> None:
+def test_behind_enough_that_is_on_its_way_nothing_is_ranked(
+    make: Make, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was asked for comes first, wherever it stands; a second request of the same routine does not."""
     pool = service.create_pool("pool", max_concurrent=1)
     routine, other = make("routine", pool=pool), make("other", pool=pool)
@@ -251,8 +254,12 @@ def test_behind_enough_that_is_on_its_way_nothing_is_ranked(make: Make, time: Ti
     waiting_run(other, 2, pool=pool, **HELD, requested_at=MONDAY)
     sent = [waiting_run(routine, 10 + number, pool=pool, dispatched_at=MONDAY).pk for number in range(3)]
     held = waiting_run(make("last", pool=pool), 3, pool=pool, **HELD)
-    for limit in (2, 3, 4, 5, 6):
+    ranked, rank = [], queue_module._ranked
+    monkeypatch.setattr(queue_module, "_ranked", lambda rows, *rest: ranked.append(rows.count()) or rank(rows, *rest))
+    for limit, sizes in {2: [5], 3: [5], 4: [6], 5: [6], 6: [6]}.items():
         found = service.queue(limit=limit)
         shown = [run.run_id for run in (*found.overrides, *found.automatic)]
         assert shown[:4] == [asked.pk, *sent][:limit]
+        assert ranked == sizes
+        ranked.clear()
     assert {run.run_id for run in found.automatic[3:]} > {held.pk}

@@ -9,13 +9,14 @@ from pytest_django import DjangoAssertNumQueries
 
 from routines_app import service
 from routines_app.core.words import Reason, RunStatus
-from routines_app.models import Role, RoutineRun
+from routines_app.models import Role, Routine, RoutineRun
 from routines_app.protocol.end.finish import close_run
 from routines_app.protocol.publish.pools import admit_pools
 from routines_app.protocol.record.outcome import failed
 from routines_app.protocol.run.start import hand_back
 from routines_app.protocol.upkeep.nodes import NodeReport
 from routines_app.service import Because
+from routines_app.verbs.why import reading
 from tests.integration.verbs.why_scene import BEAT, WORKER, Night, night, said, why
 
 __all__ = ["night"]
@@ -253,3 +254,22 @@ def test_an_answer_asks_a_bounded_number_of_questions(
         night.claim()
     with django_assert_max_num_queries(14):
         assert why(night, routine, "03:00").slot is not None
+
+
+def test_few_rows_around_the_moment_tell_the_same(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slot is found by its key where its row is not among them; and a routine that was read is not read again."""
+    routine = night.make(cron="*/10 * * * *")
+    for at in ("02:40", "02:50", *(f"03:{minute:02}" for minute in range(0, 60, 10))):
+        night.until(at)
+        night.claim()
+        for run in RoutineRun.objects.filter(status="PENDING"):
+            night.begin(run)
+            night.finish(run)
+    service.run_now(routine)
+    moments = [f"03:{minute:02}" for minute in range(0, 60, 5)]
+    told = [str(why(night, routine, at)) for at in moments]
+    assert len(set(told)) == len(moments)
+    monkeypatch.setattr(reading, "NEAR", 2)
+    assert [str(why(night, routine, at)) for at in moments] == told
+    read = Routine.objects.select_related("state").get(pk=routine.pk)
+    assert [str(service.why_of(read, night.at(at))) for at in moments] == told

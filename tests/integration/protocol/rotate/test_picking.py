@@ -72,10 +72,10 @@ def test_the_band_with_very_many_classes_is_sorted_in_one_statement(monkeypatch:
     assert len(few) < 15
 
 
-@pytest.mark.parametrize(("few", "owed"), [(0, None), (1_000, None), (0, 60)])
+@pytest.mark.parametrize(("few", "counted"), [(0, None), (1_000, None), (0, 60)])
 @pytest.mark.parametrize("seed", range(4))
 def test_what_ranks_is_the_same_however_it_is_read(
-    monkeypatch: pytest.MonkeyPatch, few: int, owed: int | None, seed: int
+    monkeypatch: pytest.MonkeyPatch, few: int, counted: int | None, seed: int
 ) -> None:
     """All at once where few are owed, sorted by the database where more are, else by the index; with what would be
     promoted, and without those left out."""
@@ -89,11 +89,11 @@ def test_what_ranks_is_the_same_however_it_is_read(
     )
     takes_part = RotationMember.objects.filter(rotation=rotation)
     expected = pick([_owed(row) for row in takes_part], 60, MONDAY, rotation.depth_weight)
-    assert [each.pk for each in ranked(rotation, 60, MONDAY, owed=owed)] == [each.id for each in expected]
+    assert [each.pk for each in ranked(rotation, 60, MONDAY, counted=counted)] == [each.id for each in expected]
     first = {each.id for each in expected[:7]}
     Routine.objects.filter(pk__in=first).update(status="PAUSED")
     left = pick([_owed(row) for row in takes_part.exclude(pk__in=first)], 4, MONDAY, rotation.depth_weight)
-    assert [each.pk for each in ranked(rotation, 4, MONDAY, owed=owed)] == [each.id for each in left]
+    assert [each.pk for each in ranked(rotation, 4, MONDAY, counted=counted)] == [each.id for each in left]
 
 
 def _ids(rotation: Rotation) -> list[int]:
@@ -118,6 +118,20 @@ def test_what_the_next_tick_would_promote_ranks_with_what_is_owed(counted: int |
     set_member(waits, status=MemberStatus.FAILED, retry_tick=2)
     set_member(back, status=MemberStatus.LEFT_OUT)
     Routine.objects.filter(pk=paused.pk).update(status="PAUSED")
-    found = [each.pk for each in ranked(rotation, 10, MONDAY, owed=counted)]
+    found = [each.pk for each in ranked(rotation, 10, MONDAY, counted=counted)]
     assert found == [failed.pk, owed.pk, over.pk, back.pk]
-    assert [each.pk for each in ranked(rotation, 2, MONDAY, owed=counted)] == found[:2]
+    assert [each.pk for each in ranked(rotation, 2, MONDAY, counted=counted)] == found[:2]
+
+
+def test_a_crowd_that_waits_to_be_promoted_ranks_as_a_tick_promotes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first by their time, whoever has counted the members or not."""
+    monkeypatch.setattr(picking, "MOST", 2)
+    monkeypatch.setattr("routines_app.protocol.rotate.promote.MOST", 2)
+    monkeypatch.setattr(picking, "FEW", 0)
+    rotation = a_rotation()
+    crowd = members_of(rotation, 5)
+    for place, routine in enumerate(crowd):
+        set_member(routine, status=MemberStatus.FRESH, due_at=MONDAY - timedelta(hours=place), band=place % 2)
+    found = [each.pk for each in ranked(rotation, 5, MONDAY)]
+    assert set(found) == {crowd[3].pk, crowd[4].pk}
+    assert [each.pk for each in ranked(rotation, 5, MONDAY, counted=5)] == found
