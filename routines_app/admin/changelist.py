@@ -27,7 +27,7 @@ NEWEST_FIRST = ["-state__routine_id"]
 """The order of what never ran, unless another is asked for: most of it is new, and along this one at worst all states
 are looked through once."""
 SORTED = 50_000  # rows that are sorted rather than looked for along an index
-WALKED = 2_000  # rows along an index that are looked through for what a search finds
+WALKED = 1_000  # rows along an index that are looked through for what a search finds
 LONGEST_WALK = 50_000  # rows along an index in which a page is expected: to sort all hits takes no longer
 
 

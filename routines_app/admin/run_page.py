@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
@@ -180,6 +181,11 @@ def _acted(admin: RunAdmin, request: HttpRequest, run: RoutineRun, form: VerbFor
     return True
 
 
+def _logged(at: datetime, line: str) -> dict[str, Any]:
+    """Hundreds are shown again and again: what can be said without a filter is."""
+    return {"at": at, "iso": at.isoformat(), "line": masked_line(line)}
+
+
 def _live_facts(run: RoutineRun) -> dict[str, Any]:
     now = service.now()
     done, total = _progress(run)
@@ -192,7 +198,7 @@ def _live_facts(run: RoutineRun) -> dict[str, Any]:
         "note": masked(_told(run)).get("note", ""),
         "bar": meter(done, total, label=_("{done} of {total}").format(**_figures(done, total))) if total else None,
         "share": _share(done, total) if total else "",
-        "log": [{"at": one.at, "line": masked_line(one.line)} for one in RunLog.objects.filter(run_id=run.pk)],
+        "log": [_logged(*line) for line in RunLog.objects.filter(run_id=run.pk).values_list("at", "line")],
         "result": None if run.result is None else masked_result(run.result),
         "error": masked_text(run.error) if run.error else "",
         "traceback": masked_text(run.traceback) if run.traceback else "",

@@ -18,11 +18,10 @@ from routines_app.models import Rotation, RotationMember, RoutineRun
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.rotate.phases import Phase, number_of, phases_of
-from routines_app.protocol.rotate.picking import ranked
 from routines_app.verbs.checking.lookup import RotationRef, find_rotation
 from routines_app.verbs.checking.rules import Integer, moment
 from routines_app.verbs.reading import LARGE_FIELDS
-from routines_app.verbs.rotations.counting import counts_at_most
+from routines_app.verbs.rotations.counting import counts_at_most, picks_at_most
 from routines_app.verbs.rotations.values import Pick, RotationStatus
 
 PICKS = Integer(least=0, most=1_000)
@@ -35,12 +34,14 @@ def rotation_status(
 ) -> RotationStatus:
     """Counts, staleness, and up to `picks` of those under way and of those that come next. Nothing is written.
 
-    Counts and staleness of a rotation with very many members may be `max_age` seconds old, if that is given.
+    Counts, staleness and who comes next, of a rotation with very many members, may be `max_age` seconds old, if that is
+    given.
     """
     found, most = find_rotation(rotation), PICKS("picks", picks)
     at = clock.now() if now is None else moment("now", now)
     counts = asdict(counts_at_most(found.pk, at, max_age))
     del counts["stalest_id"]
+    following = picks_at_most(found, most, at, max_age, counts["members"]) if most else []
     return RotationStatus(
         rotation=found,
         at=at,
@@ -52,7 +53,7 @@ def rotation_status(
         last_tick=_own_runs(found).exclude(phase=SEEDING).defer(*LARGE_FIELDS, "progress").first(),
         last_seeding=_last_seeding(found),
         under_way=_under_way(found, most, at),
-        next_picks=_next_picks(found, most, at, counts["owed"], counts["members"]),
+        next_picks=_next_picks(found, following, at, counts["owed"]),
     )
 
 
@@ -91,8 +92,7 @@ def _under_way_because(member: RotationMember, phases: Sequence[Phase]) -> Said:
     return said("{phase} is under way", phase=name) if name else said("it is under way")
 
 
-def _next_picks(rotation: Rotation, most: int, now: datetime, owed: int, members: int) -> list[Pick]:
-    found = ranked(rotation, most, now, counted=members) if most else []
+def _next_picks(rotation: Rotation, found: Sequence[RotationMember], now: datetime, owed: int) -> list[Pick]:
     return [
         _pick(rotation, member, now, _why(rotation, member, place, max(owed, len(found)), now))
         for place, member in enumerate(found, start=1)

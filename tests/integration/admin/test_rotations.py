@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -229,9 +230,15 @@ def test_very_many_members_are_not_counted_for_every_viewer(operator: Client, mo
     monkeypatch.setattr("routines_app.verbs.rotations.counting.MANY", 3)
     rotation = a_rotation_at_work()
     live = reverse("admin:routines_rotation_live", args=[rotation.pk])
-    operator.get(page_url(rotation))
+    shown = operator.get(page_url(rotation)).context["status"]
     monkeypatch.setattr("routines_app.verbs.rotations.counting.counts_of", pytest.fail)
-    assert operator.get(live).context["status"].owed == 8
+    monkeypatch.setattr("routines_app.verbs.rotations.counting.ranked", pytest.fail)
+    status = operator.get(live).context["status"]
+    assert status.owed == 8
+    assert [pick.name for pick in status.next_picks] == [pick.name for pick in shown.next_picks]
+    picked = RotationMember.objects.filter(pk=shown.next_picks[0].routine_id)
+    picked.update(status="IN_FLIGHT", run=UUID(int=1))
+    assert len(operator.get(live).context["status"].next_picks) == len(shown.next_picks) - 1
 
 
 def test_a_rotation_that_is_not_there_is_said(operator: Client) -> None:
