@@ -63,7 +63,7 @@ def test_the_page_of_a_routine_asks_a_fixed_number_of_questions(operator: Client
     few = queries_of(operator, overview_url(routine))
     for minutes in range(30):
         ended(routine, clock.now() - timedelta(minutes=minutes))
-    assert queries_of(operator, overview_url(routine)) == few == SESSION + 9
+    assert queries_of(operator, overview_url(routine)) == few == SESSION + 8
 
 
 def test_the_page_of_a_rotation_asks_a_fixed_number_of_questions(operator: Client) -> None:
