@@ -122,15 +122,13 @@ run_lines() {
     tell
 }
 
+# Acceptance tests and browsers mostly wait; what runs beside them mostly does not.
 with_processes() {
     part "acceptance, on PostgreSQL" $PYTEST -n "${TEST_PROCESSES:-4}" --dist load --maxschedchunk 1 \
         tests/acceptance # in the order of its conftest: the longest first
-    if command -v mariadbd >/dev/null || port_answers 3306; then
-        part "storage and protocol, on MariaDB" env ROUTINES_TEST_DATABASE=mariadb \
-            $PYTEST -n 2 --dist loadscope "${STORAGE[@]}"
-    else
-        echo "=== skipped: storage and protocol on MariaDB, because it is not installed and nothing answers on 127.0.0.1:3306"
-    fi
+    part "browser, on PostgreSQL" $PYTEST -n 2 --dist loadscope tests/browser
+    part "storage and protocol, on SQLite" env ROUTINES_TEST_DATABASE=sqlite \
+        $PYTEST -n 2 --dist loadscope "${STORAGE[@]}" tests/model
 }
 
 in_process() {
@@ -138,9 +136,13 @@ in_process() {
         --cov=routines_app.core --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
     part "core, by thousands" $PYTEST -n 2 --dist worksteal "${THOUSANDS[@]}"
     part "everything else, on PostgreSQL" $PYTEST -n 2 --dist loadscope tests \
-        --ignore tests/acceptance --ignore tests/unit/core
-    part "storage and protocol, on SQLite" env ROUTINES_TEST_DATABASE=sqlite \
-        $PYTEST -n 2 --dist loadscope "${STORAGE[@]}" tests/model
+        --ignore tests/acceptance --ignore tests/browser --ignore tests/unit/core
+    if command -v mariadbd >/dev/null || port_answers 3306; then
+        part "storage and protocol, on MariaDB" env ROUTINES_TEST_DATABASE=mariadb \
+            $PYTEST -n 2 --dist loadscope "${STORAGE[@]}"
+    else
+        echo "=== skipped: storage and protocol on MariaDB, because it is not installed and nothing answers on 127.0.0.1:3306"
+    fi
 }
 
 # By itself: three beats and three workers that are killed all the time leave no core to tests that measure time.
