@@ -21,6 +21,7 @@ from routines_app.coordination.turns import take_turn
 from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.catch_up import between_chains, continue_after
+from routines_app.protocol.ledger.cancel import leaving
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.errors import is_outage, retrying_conflicts
 from routines_app.protocol.ledger.locks import update_free
@@ -92,7 +93,12 @@ def reconcile_once(now: datetime, observer: orphans.Observer, monotonic: float) 
 
 
 def _apart(what: str, act: Callable[[], int]) -> int:
-    """One part of the pass that fails harms neither the others nor the count of silent runs; only an outage ends it."""
+    """One part of the pass that fails harms neither the others nor the count of silent runs; only an outage ends it.
+
+    A process that cancels its statements in order to leave begins no further part: nobody would cancel that one.
+    """
+    if leaving.is_set():
+        return 0
     try:
         done = retrying_conflicts(act)
     except Exception as error:
