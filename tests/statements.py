@@ -16,12 +16,15 @@ from django.db.backends.utils import CursorWrapper
 
 from tests import each_database
 
-SHAPELESS = [  # how many values, and which, is no other statement
+SHAPELESS = [  # how many values and plain columns, and which, is no other statement
     (re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b|%s"), "?"),
     (re.compile(r"\(\?(?:, ?\?)*\)"), "(?)"),
     (re.compile(r"\(\?\)(?:, ?\(\?\))+"), "(?)"),
     (re.compile(r"UNION ALL SELECT \?.*"), "UNION ALL"),
     (re.compile(r"(?:WHEN \S+ = \? THEN \S+ ?)+"), "WHEN "),
+    (re.compile(r'SELECT (?:"\w+"\."\w+"(?: AS "\w+")?(?:, )?)+ FROM'), "SELECT columns FROM"),
+    (re.compile(r'(INSERT INTO "\w+") \((?:"\w+"(?:, )?)+\)'), r"\1 (columns)"),
+    (re.compile(r'SET (?:"\w+" = (?:\?|NULL)(?:, )?)+(?= WHERE|$)'), "SET columns"),
 ]
 OF_OURS = re.compile(r"routines_")
 OF_THE_SCHEMA = re.compile(r"CREATE|DROP|ALTER|PRAGMA")

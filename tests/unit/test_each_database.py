@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.each_database import INTEGRATION, asks_what_differs, listed
+from tests.each_database import INTEGRATION, is_whole, listed, names_that_differ
 
 PACKAGE = Path(__file__).parents[2] / "routines_app"
 DIFFERS = re.compile(r"\.vendor\b|\bis_postgresql\(|_portably\(|\bhas_select_for_update|\bmysql_is_mariadb|\bRawSQL\(")
@@ -60,4 +60,50 @@ def test_the_test_that_is_named_runs_on_each_database(module: str) -> None:
     path = INTEGRATION / module
     is_marked = "pytest.mark.each_database" in path.read_text(encoding="utf-8")
 
-    assert asks_what_differs(path) or is_marked
+    assert is_whole(path) or differing_tests(path) or is_marked
+
+
+MODULE = """
+from django.db import connection
+from tests.integration.holding import held
+
+def lacks_arrays():
+    return not connection.features.arrays
+
+arrays = pytest.mark.skipif(lacks_arrays(), reason="no arrays")
+
+@pytest.fixture
+def stranger():
+    return held()
+
+@arrays
+def test_decorated(): ...
+
+def test_with_a_fixture(stranger): ...
+
+@pytest.mark.usefixtures("stranger")
+class TestAll:
+    def test_in_a_class(self): ...
+
+def test_of_words(): ...
+"""
+ALL_OF_THEM = """
+@pytest.fixture(autouse=True)
+def stranger():
+    return held()
+"""
+
+
+def test_what_a_test_uses_says_whether_databases_differ(tmp_path: Path) -> None:
+    module, whole, neither = tmp_path / "one.py", tmp_path / "whole.py", tmp_path / "neither.py"
+    module.write_text(MODULE)
+    whole.write_text(MODULE + ALL_OF_THEM)
+    neither.write_text("def test_of_words(): ...")
+
+    assert differing_tests(module) == {"test_decorated", "test_with_a_fixture", "TestAll"}
+    assert differing_tests(whole) == {"test_decorated", "test_with_a_fixture", "TestAll", "test_of_words"}
+    assert differing_tests(neither) == set()
+
+
+def differing_tests(module: Path) -> set[str]:
+    return {name for name in names_that_differ(module) if name.startswith(("test_", "Test"))}
