@@ -66,7 +66,9 @@ from routines_app.verbs.checking.arguments import longest_json
 from routines_app.verbs.checking.code_says import differences
 from routines_app.verbs.checking.known_tasks import OWN_PREFIX as OWN_TASKS
 from routines_app.verbs.checking.known_tasks import doubt_about, registered_tasks
-from routines_app.verbs.checking.limits import (
+from routines_app.verbs.checking.lookup import find_pool, find_rotation, find_routine, is_id
+from routines_app.verbs.checking.rules import is_storable, typed_moment
+from routines_app.verbs.checking.sizes import (
     LONGEST_ADDRESS,
     LONGEST_FORM,
     LONGEST_QUESTION,
@@ -74,8 +76,6 @@ from routines_app.verbs.checking.limits import (
     LONGEST_WORDS,
     SEARCH_WORDS,
 )
-from routines_app.verbs.checking.lookup import find_pool, find_rotation, find_routine, is_id
-from routines_app.verbs.checking.rules import is_storable, typed_moment
 from routines_app.verbs.checking.typed_json import read_json
 from routines_app.verbs.checking.validation import DECLARED_FIELDS, clean_value, default_timezone
 from routines_app.verbs.clear_overrides import WaitingRequest, WaitingRequests, clear_overrides, requests_to_clear
@@ -92,11 +92,11 @@ from routines_app.verbs.edit_pools import create_pool, delete_pool, is_pool_used
 from routines_app.verbs.ensure import ensure_routine
 from routines_app.verbs.error_groups import ErrorGroups, error_groups
 from routines_app.verbs.exports.export import export_routines
+from routines_app.verbs.exports.import_words import FileFormat, ImportAction
 from routines_app.verbs.exports.importing import import_routines, plan_import
 from routines_app.verbs.exports.plan_values import FieldChange, ImportPlan, PlannedEntry
 from routines_app.verbs.exports.texts import LONGEST as LONGEST_EXPORT
 from routines_app.verbs.exports.texts import read_export, render_export
-from routines_app.verbs.exports.words import FileFormat, ImportAction
 from routines_app.verbs.give_back import give_back
 from routines_app.verbs.health.health import Health, health
 from routines_app.verbs.health.notices.ask import Notices, fleet_notices, recent_notices

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from routines_app.admin.listing import LONG_STEPS, joined, numbers_in_words, one_run, step_of
+from routines_app.admin.in_few_words import LONG_STEPS, joined, numbers_in_words, one_run, step_of
 from routines_app.admin.often import Unit, every
 from routines_app.service import CronFields
 

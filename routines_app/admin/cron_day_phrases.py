@@ -12,7 +12,7 @@ from django.utils.dates import MONTHS, WEEKDAYS
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext, pgettext_lazy
 
-from routines_app.admin.listing import LONG_RANGE, Piece, either, joined, one_run, pieces_of
+from routines_app.admin.in_few_words import LONG_RANGE, Piece, either, joined, one_run, pieces_of
 from routines_app.service import CronFields
 
 ON_NUMBERED = {

@@ -14,7 +14,7 @@ from django.utils.translation import pgettext
 
 from routines_app import service
 from routines_app.admin.charts import Band, Point, Stack, bands, scatter, stacks, timeline
-from routines_app.admin.charts.outcomes import counted
+from routines_app.admin.charts.outcome_words import counted
 from routines_app.admin.charts.widths import in_each_width
 from routines_app.admin.phrases import seconds_in_words, weekday_and_date
 from routines_app.admin.run_buckets import READ_PER_BUCKET, Bucket, Quantiles, read_buckets

@@ -21,8 +21,8 @@ from django.db import Error
 from routines_app.conf import get_settings
 from routines_app.coordination.turns import turn
 from routines_app.core.errors import RoutineError
-from routines_app.protocol.ledger.errors import is_outage, retrying_conflicts
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.database_errors import is_outage, retrying_conflicts
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.verbs.adopt import app_scope
 from routines_app.verbs.declarations import Found, code_scope, read_declarations
@@ -79,7 +79,7 @@ class Source:
         self._waiting: dict[str, dict[str, Any]] = {}
         self._failed: dict[str, dict[str, Any]] = {}
         self._unnoted: dict[str, dict[str, Any]] = {}
-        self._said = Said(logger)
+        self._said = SaidOnce(logger)
 
     def sync(self, now: datetime) -> bool:
         """Whether there is more to do."""

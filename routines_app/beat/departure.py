@@ -30,7 +30,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-from routines_app.protocol.ledger.cancel import cancel_statement, leaving
+from routines_app.protocol.ledger.cancel_statements import cancel_statement, leaving
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from django.db import Error
 
-from routines_app.protocol.ledger.errors import is_outage
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.database_errors import is_outage
+from routines_app.protocol.ledger.said_once import SaidOnce
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class Guard:
     """Remembers which parts have failed the last time, and by what."""
 
     def __init__(self) -> None:
-        self._said = Said(logger)
+        self._said = SaidOnce(logger)
 
     def do(self, what: str, act: Callable[[], Result], otherwise: Result) -> Result:
         """Do the part; `otherwise` when it fails."""

@@ -30,7 +30,7 @@ from routines_app.protocol.claim.claim import claim_due, passed_by, set_aside
 from routines_app.protocol.claim.due import next_due_at
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.errors import is_outage
+from routines_app.protocol.ledger.database_errors import is_outage
 from routines_app.protocol.ledger.timeouts import bounded_reads
 from routines_app.protocol.publish.pools import admit_each_pool
 from routines_app.protocol.publish.waiting import dispatch_waiting, next_waiting_at

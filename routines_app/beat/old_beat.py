@@ -21,7 +21,7 @@ from celery.signals import beat_init
 from django.db import DataError, Error, close_old_connections, connections
 
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.verbs.moving.old_entries import OldScheduler
 from routines_app.verbs.shadow.seen_fires import READ_AT_ONCE, Fire, moved_keys, record_fires
 
@@ -73,7 +73,7 @@ class Recorder:
         self._kind = kind
         self._notes: queue.Queue[Fire] = queue.Queue(MOST_KEPT)
         self._known: dict[str, tuple[bool, float]] = {}
-        self._said = Said(logger)
+        self._said = SaidOnce(logger)
         self._thread: threading.Thread | None = None
         self._written = threading.Condition()
         self._unwritten = 0

@@ -22,7 +22,7 @@ from routines_app.execution.companion import Companion
 from routines_app.execution.stops import stop_of
 from routines_app.execution.watched import Watched
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias
-from routines_app.protocol.ledger.errors import retrying_conflicts
+from routines_app.protocol.ledger.database_errors import retrying_conflicts
 from routines_app.protocol.run.heartbeat import Pulse, beat_heart, look, write_log
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from routines_app.execution.outcomes import outside_of_body
 from routines_app.execution.watchdog import watchdog
 from routines_app.protocol.end.finish import Finish, Lost, finish
 from routines_app.protocol.end.outlived import note_body_end
-from routines_app.protocol.ledger.errors import Trouble, retrying_conflicts, trouble_of
+from routines_app.protocol.ledger.database_errors import Trouble, retrying_conflicts, trouble_of
 from routines_app.protocol.record.outcome import Outcome
 
 logger = logging.getLogger(__name__)

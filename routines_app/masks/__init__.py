@@ -6,7 +6,7 @@ what it reads, and goes to a bounded depth.
 """
 
 from routines_app.masks.brief import brief
-from routines_app.masks.names import looks_secret
+from routines_app.masks.secret_names import looks_secret
 from routines_app.masks.texts import MASK, masked_line
 from routines_app.masks.values import entries, holds_secret, masked, masked_json
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from routines_app.masks.names import looks_secret
+from routines_app.masks.secret_names import looks_secret
 from routines_app.masks.texts import CUT, MASK
 from routines_app.masks.values import masked
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from string import ascii_letters, digits
 
 from routines_app.conf import get_settings
-from routines_app.masks.names import STEMS, looks_secret
+from routines_app.masks.secret_names import STEMS, looks_secret
 
 MASK = "••••••"
 CUT = "…"  # where a text was cut before it was stored, the end of a secret may be missing

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from routines_app.masks.names import looks_secret
+from routines_app.masks.secret_names import looks_secret
 from routines_app.masks.texts import CUT, MASK, masked_line
 
 DEEPEST = 60  # levels, more than arguments may have; what is below is not shown

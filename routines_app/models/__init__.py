@@ -5,7 +5,6 @@ No rules and no queries beyond that: what is accepted is `verbs/checking`, who w
 
 from routines_app.core.words import ChangeKind, Role
 from routines_app.models.moved_entry import MovedEntry, OldFire
-from routines_app.models.names import name_all
 from routines_app.models.node import Node
 from routines_app.models.node_lifetime import NodeLifetime
 from routines_app.models.pause_batch import PauseBatch
@@ -19,6 +18,7 @@ from routines_app.models.run_log import RunLog
 from routines_app.models.saved_filter import EVERYBODY, SavedFilter
 from routines_app.models.schedule_change import ScheduleChange
 from routines_app.models.state import HINT_COLUMNS, Hint, RoutineState, no_hint
+from routines_app.models.verbose_names import name_all
 
 __all__ = [
     "DECLARED_IN_CODE",

@@ -18,7 +18,7 @@ from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.end.unstarted import end_pending_of
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
-from routines_app.protocol.ledger.errors import Trouble, trouble_of
+from routines_app.protocol.ledger.database_errors import Trouble, trouble_of
 from routines_app.protocol.ledger.locks import lock_free_states, lock_states
 from routines_app.protocol.ledger.moments import readable
 from routines_app.verbs.checking.lookup import find_pool

@@ -13,7 +13,7 @@ from routines_app.core.said import said
 from routines_app.core.transitions import ACTIVE
 from routines_app.models import Pool
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
-from routines_app.protocol.ledger.errors import Trouble, trouble_of
+from routines_app.protocol.ledger.database_errors import Trouble, trouble_of
 from routines_app.protocol.upkeep.unpooled import take_into
 from routines_app.verbs.checking.lookup import find_pool
 from routines_app.verbs.checking.names import Name

@@ -20,13 +20,13 @@ from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.ledger.locks import lock_or_make_state
 from routines_app.protocol.record import changes
-from routines_app.verbs.checking import limits
+from routines_app.verbs.checking import sizes
 from routines_app.verbs.checking.lookup import RoutineRef, find_routine
 from routines_app.verbs.checking.rules import Text
 from routines_app.verbs.held_rows import verb_transaction
 
 ACTOR = Text(longest=changes.LONGEST_ACTOR)
-REASON = Text(longest=limits.LONGEST_REASON, lines=True)
+REASON = Text(longest=sizes.LONGEST_REASON, lines=True)
 
 
 def actor_name(actor: object) -> str:

@@ -16,7 +16,7 @@ from django.db import Error, transaction
 from routines_app.core.errors import Held
 from routines_app.core.said import said
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.errors import Trouble, trouble_of
+from routines_app.protocol.ledger.database_errors import Trouble, trouble_of
 from routines_app.protocol.ledger.timeouts import bounded, is_bounded
 
 LOCK_MS = 1_500  # of a web request, for each row; claims and ends hold theirs for milliseconds

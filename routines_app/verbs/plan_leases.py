@@ -16,8 +16,8 @@ from routines_app.protocol.ledger.database import is_postgresql, ledger_alias
 from routines_app.verbs.checking.rules import Integer, moment
 from routines_app.verbs.leases.claiming import claim
 from routines_app.verbs.leases.facts import Facts, PoolFacts, read_facts, read_pools
+from routines_app.verbs.leases.later_steps import fill_pools, judge
 from routines_app.verbs.leases.picture import Picture
-from routines_app.verbs.leases.sending import fill_pools, judge
 from routines_app.verbs.leases.what_if import WhatIf, chosen_pool, read_what_if
 
 __all__ = ["Difference", "LeaseDecision", "LeasePlan", "Verdict", "plan_leases"]

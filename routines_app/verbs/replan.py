@@ -13,8 +13,8 @@ from routines_app.core.holding import HELD_SINCE
 from routines_app.core.words import Reason, RoutineStatus, Source, TriggerKind
 from routines_app.models import ChangeKind, Routine
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.errors import is_outage
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.database_errors import is_outage
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
 from routines_app.protocol.plan.held import release_held_runs
 from routines_app.protocol.plan.leaving import change_plan, plan_unless_due
@@ -23,7 +23,7 @@ from routines_app.protocol.record.changes import BEAT
 from routines_app.verbs.checking.lookup import RoutineRef
 from routines_app.verbs.editing import Edit, editing
 
-_said = Said(logging.getLogger(__name__))
+_said = SaidOnce(logging.getLogger(__name__))
 
 READ_AT_ONCE = 1_000
 

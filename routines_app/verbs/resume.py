@@ -10,7 +10,7 @@ from routines_app.core.triggers import Span
 from routines_app.core.words import CatchUpPolicy, RoutineStatus
 from routines_app.models import Routine, RoutineState
 from routines_app.protocol.ledger import clock
-from routines_app.protocol.plan.pause import end_pause
+from routines_app.protocol.plan.end_of_pause import end_pause
 from routines_app.protocol.plan.planning import fault_of
 from routines_app.protocol.plan.unfired import unfired
 from routines_app.protocol.rotate.left_out import bring_back

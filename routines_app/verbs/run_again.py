@@ -12,8 +12,8 @@ from routines_app.models import ChangeKind, Routine, RoutineRun, ScheduleChange
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.verbs.checking.lookup import RunRef, find_run
 from routines_app.verbs.editing import editing
+from routines_app.verbs.requested_work import Work, work_of
 from routines_app.verbs.run_now import Request, ask, checked_request
-from routines_app.verbs.work import Work, work_of
 
 
 def retry_run(run: RunRef, *, idempotency_key: str | None = None, requested_by: object = None) -> RoutineRun:

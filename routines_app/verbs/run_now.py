@@ -51,13 +51,13 @@ from routines_app.protocol.ledger.default_pool import pool_of
 from routines_app.protocol.publish import outbox
 from routines_app.protocol.record.events import tell
 from routines_app.protocol.rotate.by_hand import take_turn
-from routines_app.verbs.checking import arguments, limits
+from routines_app.verbs.checking import arguments, sizes
 from routines_app.verbs.checking.lookup import RoutineRef, RunRef, find_run
 from routines_app.verbs.checking.rules import Text
 from routines_app.verbs.editing import ACTOR, editing, refuse_archived, refuse_shadowed
-from routines_app.verbs.work import Work, work_of
+from routines_app.verbs.requested_work import Work, work_of
 
-KEY = Text(longest=limits.LONGEST_KEY, required=True)
+KEY = Text(longest=sizes.LONGEST_KEY, required=True)
 COMPARED_AT_MOST = 100  # waiting requests with arguments of their own
 
 

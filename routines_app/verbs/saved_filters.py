@@ -10,8 +10,8 @@ from routines_app.core.errors import DuplicateName, InvalidValue, NotAllowed
 from routines_app.core.said import said
 from routines_app.models import EVERYBODY, SavedFilter
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.verbs.checking.limits import LONGEST_ADDRESS
 from routines_app.verbs.checking.names import Label
+from routines_app.verbs.checking.sizes import LONGEST_ADDRESS
 from routines_app.verbs.editing import ACTOR
 
 MOST = 20  # of one person, and of everybody: they stand above the list as links

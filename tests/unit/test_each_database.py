@@ -24,7 +24,7 @@ TESTED_BY = {
     "verbs/doctor/schema.py": "verbs/doctor/test_schema.py",
     "verbs/plan_leases.py": "verbs/test_plan_leases_and_beats.py",
     "verbs/reading.py": "verbs/test_reading.py",
-    "verbs/rotations/alike.py": "verbs/rotations/test_seed.py",
+    "verbs/rotations/same_names.py": "verbs/rotations/test_seed.py",
     "verbs/run_selection.py": "admin/test_runs.py",
     "verbs/search_index.py": "admin/test_routine_filters.py",
 }

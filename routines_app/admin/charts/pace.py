@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from routines_app.admin.charts.axes import LengthAxis, TimeAxis
-from routines_app.admin.charts.outcomes import counted
+from routines_app.admin.charts.outcome_words import counted
 from routines_app.admin.charts.svg import chart, element, linked
 from routines_app.admin.phrases import seconds_in_words
 

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from routines_app.admin.charts.outcomes import counted
+from routines_app.admin.charts.outcome_words import counted
 from routines_app.admin.charts.svg import chart, element
 from routines_app.admin.phrases import seconds_in_words
 

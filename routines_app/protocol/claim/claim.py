@@ -55,7 +55,7 @@ from routines_app.protocol.end.make_room import make_room
 from routines_app.protocol.end.overlap import active_runs
 from routines_app.protocol.end.unstarted import supersede_pending
 from routines_app.protocol.ledger.apart import each_apart
-from routines_app.protocol.ledger.errors import Trouble, is_outage, retrying_conflicts, trouble_of
+from routines_app.protocol.ledger.database_errors import Trouble, is_outage, retrying_conflicts, trouble_of
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
 from routines_app.protocol.plan.park import park_unreadable
 from routines_app.protocol.publish.pools import roomy_pools

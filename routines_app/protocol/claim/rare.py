@@ -14,8 +14,8 @@ from routines_app.models import HINT_COLUMNS, ChangeKind, Routine, RoutineState,
 from routines_app.protocol.claim.claimed import Claimed
 from routines_app.protocol.claim.due import DueRow, NewState
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.plan.end_of_pause import end_pause
 from routines_app.protocol.plan.park import park
-from routines_app.protocol.plan.pause import end_pause
 from routines_app.protocol.plan.planning import schedule_found
 from routines_app.protocol.record import changes
 from routines_app.protocol.rotate.left_out import bring_back_free

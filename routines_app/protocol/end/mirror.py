@@ -19,7 +19,7 @@ from routines_app.core.words import RunStatus
 from routines_app.masks import masked, masked_json, masked_line
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import is_postgresql, sql
-from routines_app.protocol.ledger.errors import retrying_conflicts
+from routines_app.protocol.ledger.database_errors import retrying_conflicts
 from routines_app.protocol.ledger.prepared import run_statement
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.record.facts import RunFacts

@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from django.db import Error
 
-from routines_app.protocol.ledger.errors import is_outage
+from routines_app.protocol.ledger.database_errors import is_outage
 
 Item = TypeVar("Item")
 

@@ -14,7 +14,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.errors import is_outage
+from routines_app.protocol.ledger.database_errors import is_outage
 from routines_app.protocol.ledger.timeouts import bounded
 
 FIRST_MIGRATION = ("routines", "0001_initial")

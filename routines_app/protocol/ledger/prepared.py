@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from django.db import Error, connections
 
-from routines_app.protocol.ledger.errors import sqlstate_of
+from routines_app.protocol.ledger.database_errors import sqlstate_of
 
 logger = logging.getLogger(__name__)
 

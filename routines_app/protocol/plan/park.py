@@ -18,7 +18,7 @@ from routines_app.core.errors import shown
 from routines_app.core.words import RoutineStatus, Source
 from routines_app.models import HINT_COLUMNS, ChangeKind, Routine, RoutineState, no_hint
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.errors import is_about_a_value
+from routines_app.protocol.ledger.database_errors import is_about_a_value
 from routines_app.protocol.ledger.locks import lock_free_states
 from routines_app.protocol.ledger.moments import take_unreadable_away, unreadable
 from routines_app.protocol.record import changes

@@ -19,7 +19,7 @@ from routines_app.core.triggers import INSTANT, IntervalTrigger, Trigger
 from routines_app.core.words import CatchUpPolicy, Reason, RunStatus, Source
 from routines_app.models import Routine, RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.plan.pause import leave_to_claim
+from routines_app.protocol.plan.end_of_pause import leave_to_claim
 from routines_app.protocol.plan.planning import fingerprint_of, plan_state, trigger_of
 from routines_app.protocol.plan.unfired import skip_unfired
 

@@ -26,7 +26,7 @@ from routines_app.models import RoutineRun
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.arrays import array_literal
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, on_commit, sql
-from routines_app.protocol.ledger.errors import Trouble, retrying_conflicts, trouble_of
+from routines_app.protocol.ledger.database_errors import Trouble, retrying_conflicts, trouble_of
 from routines_app.protocol.ledger.locks import update_free, update_in_order
 from routines_app.protocol.ledger.timeouts import bounded, run_bounded
 from routines_app.protocol.publish.eager import is_eager, run_inline

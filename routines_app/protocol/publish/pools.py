@@ -25,10 +25,10 @@ from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.ledger.arrays import AnyOf, array_literal
 from routines_app.protocol.ledger.database import fast_rows, is_postgresql, ledger_alias, sql
+from routines_app.protocol.ledger.database_errors import is_outage, retrying_conflicts
 from routines_app.protocol.ledger.default_pool import IN_FLIGHT_WITHOUT_A_POOL
-from routines_app.protocol.ledger.errors import is_outage, retrying_conflicts
 from routines_app.protocol.ledger.locks import lock_free_pools, skipping_locked
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.plan.held import HELD_BY_STATUS
 from routines_app.protocol.publish.ranked import in_rank_order
@@ -41,7 +41,7 @@ SPARE = 500  # of them, for those whose row somebody holds
 
 _SHOWN = {name: BRIEF_SQL.format(f"coalesce(run.{name}, routine.{name})") for name in ("args", "kwargs")}
 
-_said = Said(logging.getLogger(__name__))
+_said = SaidOnce(logging.getLogger(__name__))
 
 
 def admit_pools(now: datetime, only: Collection[UUID] | None = None) -> list[Message]:

@@ -19,17 +19,17 @@ from routines_app.models import RoutineRun
 from routines_app.protocol.end.unstarted import end_pending
 from routines_app.protocol.ledger.apart import each_apart
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.errors import is_about_a_value, is_outage
+from routines_app.protocol.ledger.database_errors import is_about_a_value, is_outage
 from routines_app.protocol.ledger.locks import lock_free_states, update_free
 from routines_app.protocol.ledger.moments import take_unreadable_away
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
 from routines_app.protocol.plan.park import park_unreadable
 from routines_app.protocol.record.waits import because
 
 logger = logging.getLogger(__name__)
 
-_said = Said(logger)
+_said = SaidOnce(logger)
 
 NEXT_LOOK = timedelta(seconds=30)  # at a run that nobody can do anything about now
 

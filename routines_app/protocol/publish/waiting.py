@@ -25,11 +25,11 @@ from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.ledger.apart import each_apart
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.database_errors import Trouble, is_outage, retrying_conflicts, trouble_of
 from routines_app.protocol.ledger.default_pool import pool_or_default, take_in
-from routines_app.protocol.ledger.errors import Trouble, is_outage, retrying_conflicts, trouble_of
 from routines_app.protocol.ledger.locks import free_keys, lock_free_states, skipping_locked, update_free
 from routines_app.protocol.ledger.moments import LAST_MOMENT
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
 from routines_app.protocol.publish.judge import judge
 from routines_app.protocol.publish.unreadable import take_out
@@ -37,7 +37,7 @@ from routines_app.protocol.publish.waiting_row import WAITING_COLUMNS, WaitingRo
 
 logger = logging.getLogger(__name__)
 
-_said = Said(logger)
+_said = SaidOnce(logger)
 
 
 def dispatch_waiting(now: datetime, limit: int | None = None) -> list[Message]:

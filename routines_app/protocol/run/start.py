@@ -32,7 +32,7 @@ from routines_app.protocol.end.line import let_next_go
 from routines_app.protocol.end.unstarted import end_pending
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.errors import Trouble, trouble_of
+from routines_app.protocol.ledger.database_errors import Trouble, trouble_of
 from routines_app.protocol.ledger.locks import lock_state, update_if
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.record.events import tell

@@ -16,7 +16,7 @@ from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import unheld
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.protocol.ledger.timeouts import bounded
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 LONG = timedelta(seconds=3)  # a row that was due for this long and could not be taken
 AT_ONCE = 100
 
-_said = Said(logger)
+_said = SaidOnce(logger)
 
 
 def tell_locked(now: datetime) -> int:

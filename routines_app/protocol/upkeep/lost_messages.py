@@ -31,7 +31,7 @@ from routines_app.models import RoutineRun
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import unheld, update_free
 from routines_app.protocol.ledger.moments import FIRST_MOMENT, LAST_MOMENT
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.publish import outbox
 from routines_app.protocol.record.messages import (
@@ -44,7 +44,7 @@ from routines_app.protocol.record.messages import (
 
 logger = logging.getLogger(__name__)
 
-_said = Said(logger)
+_said = SaidOnce(logger)
 _OPTIONS = as_text("routine__options")
 
 LATE_LOOK = outbox.FIRST_LOOK * 8  # the fourth

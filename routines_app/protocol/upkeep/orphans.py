@@ -29,10 +29,16 @@ from routines_app.core.words import Reason, RunStatus
 from routines_app.models import Routine, RoutineRun
 from routines_app.protocol.end.finish import Lost, finish
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.errors import Trouble, is_about_a_value, is_outage, retrying_conflicts, trouble_of
+from routines_app.protocol.ledger.database_errors import (
+    Trouble,
+    is_about_a_value,
+    is_outage,
+    retrying_conflicts,
+    trouble_of,
+)
 from routines_app.protocol.ledger.locks import free_keys, lock_free_states, skipping_locked, unheld
 from routines_app.protocol.ledger.moments import take_unreadable_away, unreadable
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
 from routines_app.protocol.record import facts
 from routines_app.protocol.record.facts import RunFacts
@@ -44,7 +50,7 @@ logger = logging.getLogger(__name__)
 LEASES_SECONDS = 1.0  # how long a pass may ask for leases: a beat has more to do than to wait for Redis
 ORPHANS_SECONDS = 2.0  # how long a pass may end orphans, for the same reason
 
-_said = Said(logger)
+_said = SaidOnce(logger)
 
 Result = TypeVar("Result")
 

@@ -21,9 +21,9 @@ from routines_app.core.transitions import TERMINAL
 from routines_app.models import OldFire, RoutineRun, RunLog
 from routines_app.protocol.ledger.apart import each_apart
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.errors import Trouble, is_outage, trouble_of
+from routines_app.protocol.ledger.database_errors import Trouble, is_outage, trouble_of
 from routines_app.protocol.ledger.locks import skipping_locked
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class Sweep:
         self._behind: UUID | None = None
         self._kept = 0
         self._rests_until = 0.0
-        self._said = Said(logger)
+        self._said = SaidOnce(logger)
 
     def once(self, now: datetime, keep_days: float | None = None) -> int | None:
         """Delete one batch of ended runs that are older than the setting says; how many. None: there is no more."""

@@ -21,11 +21,11 @@ from routines_app.coordination.turns import take_turn
 from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.catch_up import between_chains, continue_after
-from routines_app.protocol.ledger.cancel import leaving
+from routines_app.protocol.ledger.cancel_statements import leaving
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.errors import is_outage, retrying_conflicts
+from routines_app.protocol.ledger.database_errors import is_outage, retrying_conflicts
 from routines_app.protocol.ledger.locks import update_free
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.plan.held import HELD_BY_STATUS
 from routines_app.protocol.upkeep import lifetimes, nodes, orphans, prune
@@ -62,7 +62,7 @@ class Report:
         return any(asdict(self).values())
 
 
-_said = Said(logger)
+_said = SaidOnce(logger)
 _sweep = prune.Sweep()
 _sampling = Sampling()
 

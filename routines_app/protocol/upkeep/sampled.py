@@ -17,7 +17,7 @@ from routines_app.core.keys import EPOCH
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Rotation, RotationSample
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.errors import is_outage, retrying_conflicts
+from routines_app.protocol.ledger.database_errors import is_outage, retrying_conflicts
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.rotate.counts import counts_of
 

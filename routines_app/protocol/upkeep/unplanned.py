@@ -20,9 +20,9 @@ from django.db.models import Q
 from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun, RoutineState
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.errors import is_outage, retrying_conflicts
+from routines_app.protocol.ledger.database_errors import is_outage, retrying_conflicts
 from routines_app.protocol.ledger.moments import LAST_MOMENT, unreadable
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.protocol.ledger.timeouts import QUICK_LOCK_MS, bounded
 from routines_app.protocol.plan.park import park_unreadable
 from routines_app.protocol.publish.unreadable import mend_waiting
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 FOUND_AT_ONCE = 1_000
 BUSY_SECONDS = 1.0  # a beat has more to do: the next pass goes on
 
-_said = Said(logger)
+_said = SaidOnce(logger)
 
 # One that is sent as soon as somebody looks needs nobody to read its `publish_after`.
 _UNREADABLE_RUN = Q(publish_after__gt=LAST_MOMENT)

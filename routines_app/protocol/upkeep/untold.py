@@ -21,10 +21,10 @@ from routines_app.core.words import RunStatus
 from routines_app.models import RoutineRun
 from routines_app.protocol.end.recorded import read_back
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.errors import is_about_a_value, is_outage
+from routines_app.protocol.ledger.database_errors import is_about_a_value, is_outage
 from routines_app.protocol.ledger.locks import skipping_locked
 from routines_app.protocol.ledger.moments import LAST_MOMENT
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.protocol.ledger.timeouts import bounded
 from routines_app.protocol.record import told
 from routines_app.protocol.record.events import is_heard, run_ended
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 TOLD_AT_ONCE = 20
 BUSY_SECONDS = 1.0  # receivers may be slow, and a beat has more to do: the next pass goes on
 
-_said = Said(logger)
+_said = SaidOnce(logger)
 
 
 def tell_untold(now: datetime) -> int:

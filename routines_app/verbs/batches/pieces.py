@@ -1,8 +1,8 @@
 """Pausing and resuming some hundreds of routines in one transaction, by a fixed number of statements.
 
 What becomes of each is what `pause_routine` and `resume_routine` would make of it: the same decisions
-(`protocol/plan/pause.py`), the same rows in the ledger and in the history. The caller has locked the states, in the
-order of their ids; here follow their routines, the runs, then members and rotations, as the lock order says.
+(`protocol/plan/end_of_pause.py`), the same rows in the ledger and in the history. The caller has locked the states, in
+the order of their ids; here follow their routines, the runs, then members and rotations, as the lock order says.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from routines_app.models import ChangeKind, PauseBatch, Routine, RoutineState, S
 from routines_app.protocol.claim.due import NewState, write_states
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.plan.end_of_pause import NOT_PAUSED, Ended, leave_pause, write_steps
 from routines_app.protocol.plan.held import hold_runs, release_held_runs
-from routines_app.protocol.plan.pause import NOT_PAUSED, Ended, leave_pause, write_steps
 from routines_app.protocol.plan.planning import replan
 from routines_app.protocol.record import changes
 from routines_app.protocol.rotate.left_out import bring_back

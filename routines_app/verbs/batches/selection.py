@@ -12,10 +12,10 @@ from routines_app.core.errors import InvalidValue, NotAllowed
 from routines_app.core.said import said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import PauseBatch, Pool, Routine
-from routines_app.verbs.checking.limits import LONGEST_ADDRESS
 from routines_app.verbs.checking.lookup import find_pool
 from routines_app.verbs.checking.rules import Text
 from routines_app.verbs.checking.selecting import selected
+from routines_app.verbs.checking.sizes import LONGEST_ADDRESS
 
 COUNTED_AT_MOST = 100_000
 FILTER = Text(longest=LONGEST_ADDRESS)

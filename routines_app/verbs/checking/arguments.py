@@ -9,7 +9,7 @@ from routines_app.conf import get_settings
 from routines_app.core.errors import InvalidValue
 from routines_app.core.said import said
 from routines_app.masks import MASK, entries
-from routines_app.verbs.checking import limits
+from routines_app.verbs.checking import sizes
 from routines_app.verbs.checking.rules import is_storable
 
 # Deeper than any real argument. MariaDB takes 31 levels, and the history stands around them.
@@ -33,7 +33,7 @@ def named(field: str, value: Any) -> dict[str, Any]:
 
 def longest_json() -> int:
     """How many characters of JSON may be typed for arguments; what is stored of them is bounded more strictly."""
-    return get_settings().max_arguments_bytes * limits.JSON_PER_BYTE
+    return get_settings().max_arguments_bytes * sizes.JSON_PER_BYTE
 
 
 def _stored(field: str, value: Any) -> Any:

@@ -15,7 +15,7 @@ from routines_app.core.errors import InvalidValue, UnknownTask
 from routines_app.core.listing import either
 from routines_app.core.rotation import TICK_TASK
 from routines_app.core.said import Said, said, together
-from routines_app.verbs.checking import limits
+from routines_app.verbs.checking import sizes
 
 logger = logging.getLogger(__name__)
 
@@ -66,9 +66,9 @@ def task_name(field: str, value: Any) -> str:
     """A name that a task of a project can have; a task itself stands for its name."""
     if not isinstance(value, str):
         value = _name_of(field, value)
-    if not 0 < len(value) <= limits.LONGEST_TASK or not value.isprintable() or is_ours(value):
+    if not 0 < len(value) <= sizes.LONGEST_TASK or not value.isprintable() or is_ours(value):
         expected = said(
-            "give the registered name of a Celery task of yours, at most {most} characters", most=limits.LONGEST_TASK
+            "give the registered name of a Celery task of yours, at most {most} characters", most=sizes.LONGEST_TASK
         )
         raise InvalidValue(field, value, expected)
     return str(value)

@@ -12,6 +12,7 @@ from routines_app.verbs.exports.document import Document, read_document
 from routines_app.verbs.exports.drafts import Changed, Draft, New, Options
 from routines_app.verbs.exports.entries import section_of
 from routines_app.verbs.exports.fields import KINDS, POOLS, ROTATIONS, ROUTINES
+from routines_app.verbs.exports.import_words import ImportAction
 from routines_app.verbs.exports.ledger import Ledger, read_ledger
 from routines_app.verbs.exports.plan_values import ImportPlan, PlannedEntry, Problems
 from routines_app.verbs.exports.pools import draft_pools
@@ -19,8 +20,7 @@ from routines_app.verbs.exports.references_to import targets_of
 from routines_app.verbs.exports.routines import Drafter
 from routines_app.verbs.exports.tree import depths_of
 from routines_app.verbs.exports.wanted import Wanted, read_entry
-from routines_app.verbs.exports.words import ImportAction
-from routines_app.verbs.rotations.alike import alike_names
+from routines_app.verbs.rotations.same_names import alike_names
 
 
 def draft_import(data: Any, options: Options) -> Draft:

@@ -20,7 +20,7 @@ from routines_app.core.words import TriggerKind
 from routines_app.models import Pool
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
-from routines_app.protocol.ledger.errors import retrying_conflicts
+from routines_app.protocol.ledger.database_errors import retrying_conflicts
 from routines_app.verbs.checking.known_tasks import registered_tasks
 from routines_app.verbs.edit_pools import save_pool
 from routines_app.verbs.exports.applying import States, change_all, lock_all

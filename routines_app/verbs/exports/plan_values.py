@@ -14,7 +14,7 @@ from django.utils.crypto import salted_hmac
 from routines_app.core.errors import NotFound, RoutineError
 from routines_app.masks import MASK
 from routines_app.verbs.exports.fields import file_name
-from routines_app.verbs.exports.words import ImportAction
+from routines_app.verbs.exports.import_words import ImportAction
 
 SECRET = "(secret)"  # noqa: S105 - stands for one  # nosec B105
 ANOTHER_SECRET = "(another secret)"  # noqa: S105 # nosec B105

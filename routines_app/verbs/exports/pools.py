@@ -12,8 +12,8 @@ from routines_app.verbs.edit_pools import checked_pool
 from routines_app.verbs.exports.document import Entry
 from routines_app.verbs.exports.entries import entry_of_pool
 from routines_app.verbs.exports.fields import KINDS, OF_POOLS, POOLS
+from routines_app.verbs.exports.import_words import ImportAction
 from routines_app.verbs.exports.plan_values import PlannedEntry, Problems, differences
-from routines_app.verbs.exports.words import ImportAction
 
 
 @dataclass

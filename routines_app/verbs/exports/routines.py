@@ -26,12 +26,12 @@ from routines_app.verbs.exports.fields import (
     Field,
     Kind,
 )
+from routines_app.verbs.exports.import_words import ImportAction
 from routines_app.verbs.exports.pauses import new_pause, pause_to_make, planned_pause
 from routines_app.verbs.exports.plan_values import FieldChange, PlannedEntry, Problems, differences, sealed
 from routines_app.verbs.exports.references import Hider
 from routines_app.verbs.exports.references_to import Targets
 from routines_app.verbs.exports.wanted import Wanted
-from routines_app.verbs.exports.words import ImportAction
 from routines_app.verbs.rotations import fields as rotation_fields
 
 TRIGGER = frozenset(TRIGGER_FIELDS) - {"trigger_kind"}

@@ -8,8 +8,8 @@ from typing import Any
 from routines_app.core.errors import InvalidValue
 from routines_app.core.said import said
 from routines_app.verbs.checking.rules import Word
-from routines_app.verbs.exports import json_text, yaml_text
-from routines_app.verbs.exports.words import FileFormat
+from routines_app.verbs.exports import strict_json, yaml_text
+from routines_app.verbs.exports.import_words import FileFormat
 
 LONGEST = 32_000_000  # characters: some fifty thousand routines
 
@@ -36,4 +36,4 @@ def read_export(text: str, format: str | None = None) -> Any:  # noqa: A002
     if chosen is None:
         chosen = FileFormat.JSON if text.lstrip("\ufeff \t\r\n").startswith("{") else FileFormat.YAML
     text = text.removeprefix("\ufeff")
-    return yaml_text.read(text) if chosen == FileFormat.YAML else json_text.read(text)
+    return yaml_text.read(text) if chosen == FileFormat.YAML else strict_json.read(text)

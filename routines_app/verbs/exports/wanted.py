@@ -12,7 +12,7 @@ from routines_app.core.errors import InvalidValue
 from routines_app.core.said import said
 from routines_app.models import Routine
 from routines_app.verbs.checking import rules
-from routines_app.verbs.checking.limits import LONGEST_REASON
+from routines_app.verbs.checking.sizes import LONGEST_REASON
 from routines_app.verbs.exports.document import Entry
 from routines_app.verbs.exports.fields import (
     ARCHIVED,

@@ -12,7 +12,7 @@ from typing import Any
 
 from routines_app.core.errors import InvalidValue, NotAllowed
 from routines_app.core.said import Said, said
-from routines_app.verbs.exports.json_text import LEVELS, too_deep, twice, whole
+from routines_app.verbs.exports.strict_json import LEVELS, too_deep, twice, whole
 
 WIDTH = 2**30  # no line is broken: a changed word is one changed line
 

@@ -18,7 +18,7 @@ from django.db import connections
 
 from routines_app.conf import get_settings
 from routines_app.core.said import said
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.verbs.deadline import NoThread, TookTooLong, within
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ NOT_YET = said("it has not answered the last question yet")
 
 Facts = dict[str, Any]
 
-_said = Said(logger)
+_said = SaidOnce(logger)
 
 
 class Unanswered(Exception):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from routines_app.conf import get_settings
 from routines_app.models import Role
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.said_once import SaidOnce
 from routines_app.sign import write
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class Sign:
 
     def __init__(self, role: Role) -> None:
         self._role = role
-        self._said = Said(logger)
+        self._said = SaidOnce(logger)
 
     def leave(self) -> None:
         """This process is alive now. Never raises: a file that cannot be written is said once."""

@@ -13,9 +13,9 @@ from routines_app.core.holding import HELD_AS
 from routines_app.core.words import TRIGGER_FIELDS, CatchUpPolicy, Reason, RoutineStatus
 from routines_app.models import Routine, RoutineState
 from routines_app.protocol.claim.due import DueRow
+from routines_app.protocol.plan.end_of_pause import end_of_pause, leave_to_claim
 from routines_app.protocol.plan.hints import move_plan
 from routines_app.protocol.plan.leaving import is_unknown
-from routines_app.protocol.plan.pause import end_of_pause, leave_to_claim
 from routines_app.protocol.plan.planning import fingerprint_of, replan
 from routines_app.protocol.plan.unfired import Left, move_past_planned, move_past_unfired, pass_over
 from routines_app.verbs.leases.what_if import WhatIf
@@ -79,7 +79,7 @@ class _Move:
             replan(self.routine, self._state, now)
 
     def end_pause(self, now: datetime) -> None:
-        """As `plan/pause.py` does it: the pause's slots are skipped, and what it held back may go."""
+        """As `plan/end_of_pause.py` does it: the pause's slots are skipped, and what it held back may go."""
         routine, state = self.routine, self._state
         if routine.status != RoutineStatus.PAUSED:
             return

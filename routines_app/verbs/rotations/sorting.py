@@ -10,8 +10,8 @@ from routines_app.core.said import Said, said
 from routines_app.core.words import RoutineStatus
 from routines_app.models import Rotation
 from routines_app.verbs.family import MAX_DEPTH
-from routines_app.verbs.rotations.alike import refuse_alike
 from routines_app.verbs.rotations.finding import There, by_id, by_name, refuse_joining
+from routines_app.verbs.rotations.same_names import refuse_alike
 from routines_app.verbs.rotations.wanted import Wanted
 
 

@@ -23,7 +23,7 @@ from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
 from routines_app.protocol.ledger.locks import keep_keys, lock_states
-from routines_app.protocol.plan.pause import NOT_PAUSED
+from routines_app.protocol.plan.end_of_pause import NOT_PAUSED
 from routines_app.protocol.plan.planning import replan
 from routines_app.protocol.record import changes
 from routines_app.protocol.rotate.enrol import enrol

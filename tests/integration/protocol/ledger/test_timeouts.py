@@ -14,7 +14,7 @@ from routines_app import service
 from routines_app.models import Pool, RoutineState
 from routines_app.protocol.claim.claim import claim_due
 from routines_app.protocol.ledger import clock
-from routines_app.protocol.ledger.errors import Trouble, trouble_of
+from routines_app.protocol.ledger.database_errors import Trouble, trouble_of
 from routines_app.protocol.ledger.timeouts import IDLE_MS, QUICK_LOCK_MS, STATEMENT_MS, bounded, run_bounded
 from tests.integration.conftest import NOTE
 from tests.integration.holding import held, needs_postgresql, needs_row_locks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from routines_app.protocol.ledger import clock
-from routines_app.protocol.ledger.cancel import leaving
+from routines_app.protocol.ledger.cancel_statements import leaving
 from routines_app.protocol.upkeep import reconcile
 from routines_app.protocol.upkeep.orphans import Observer
 

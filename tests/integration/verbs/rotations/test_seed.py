@@ -11,7 +11,7 @@ from routines_app import service
 from routines_app.core.errors import DuplicateName, InvalidValue, NotAllowed, RoutineError
 from routines_app.models import Rotation, RotationMember, Routine, ScheduleChange
 from routines_app.service import Member
-from routines_app.verbs.rotations import alike, seed, wanted
+from routines_app.verbs.rotations import same_names, seed, wanted
 from tests.integration.conftest import NOTE, Time
 from tests.integration.verbs.rotations import seeds
 from tests.integration.verbs.rows import waiting_run
@@ -128,13 +128,13 @@ def test_names_that_the_database_takes_for_one_are_refused_before_anything_is_wr
 
 
 def test_a_collation_says_by_its_name_what_it_ignores() -> None:
-    assert [alike._are_one("a", "A", each) for each in ("x_general_ci", "x_as_ci", "x_bin", "")] == [
+    assert [same_names._are_one("a", "A", each) for each in ("x_general_ci", "x_as_ci", "x_bin", "")] == [
         True,
         True,
         False,
         False,
     ]
-    assert [alike._are_one("e", "é", each) for each in ("x_ai_ci", "x_as_ci")] == [True, False]
+    assert [same_names._are_one("e", "é", each) for each in ("x_ai_ci", "x_as_ci")] == [True, False]
 
 
 @pytest.mark.parametrize("seed", ["nothing_at_all", "a_number"])

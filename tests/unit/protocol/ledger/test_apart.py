@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from routines_app.protocol.ledger import apart
 from routines_app.protocol.ledger.apart import each_apart
-from routines_app.protocol.ledger.said import Said
+from routines_app.protocol.ledger.said_once import SaidOnce
 
 
 @given(items=st.lists(st.integers(), unique=True, min_size=1, max_size=60), data=st.data())
@@ -53,7 +53,7 @@ def test_an_outage_is_nobodys_own_trouble() -> None:
 
 def test_a_change_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     """And again when it is another, or comes back after it was over."""
-    told = Said(logging.getLogger("tests"))
+    told = SaidOnce(logging.getLogger("tests"))
     for text in ("held", "held", "refused", "refused"):
         told.warn("x", text)
     assert "x" in told

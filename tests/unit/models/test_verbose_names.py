@@ -11,7 +11,7 @@ from django.utils.functional import Promise
 from routines_app.admin.form import RoutineForm
 from routines_app.admin.pools import PoolForm
 from routines_app.models import Pool, Routine
-from routines_app.models.names import COLUMNS, TABLES
+from routines_app.models.verbose_names import COLUMNS, TABLES
 
 OURS = apps.get_app_config("routines")
 SHOWN = [model for model in OURS.get_models() if admin.site.is_registered(model)]

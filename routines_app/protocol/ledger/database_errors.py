@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from django.db import DataError, Error, InterfaceError, OperationalError
 
-from routines_app.protocol.ledger.cancel import leaving
+from routines_app.protocol.ledger.cancel_statements import leaving
 
 Result = TypeVar("Result")
 

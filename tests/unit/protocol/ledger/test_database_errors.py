@@ -10,7 +10,7 @@ import pytest
 from django.db import DatabaseError, DataError, Error, IntegrityError, InterfaceError, OperationalError
 from django.db.transaction import TransactionManagementError
 
-from routines_app.protocol.ledger.errors import (
+from routines_app.protocol.ledger.database_errors import (
     TRIES,
     Trouble,
     is_about_a_value,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Hashable
 REMEMBERED = 10_000  # what ends without anybody noticing is not remembered for ever
 
 
-class Said:
+class SaidOnce:
     """What this process has said about things that last."""
 
     def __init__(self, logger: logging.Logger) -> None:
