@@ -14,7 +14,7 @@ from django.template.response import SimpleTemplateResponse
 from django.test import Client
 from django.urls import reverse
 
-from routines_app.models import Routine, RoutineRun
+from routines_app.models import Rotation, Routine, RoutineRun
 
 LIST = "admin:routines_routine_changelist"
 
@@ -29,6 +29,10 @@ def overview_url(routine: Routine) -> str:
 
 def verb_url(routine: Routine, verb: str) -> str:
     return reverse("admin:routines_routine_verb", args=[routine.pk, verb])
+
+
+def rotation_url(rotation: Rotation, query: str = "") -> str:
+    return reverse("admin:routines_rotation_overview", args=[rotation.pk]) + query
 
 
 def run_url(run: RoutineRun, page: str = "change") -> str:

@@ -20,10 +20,9 @@ from routines_app.models import Rotation, RotationMember, Routine, ScheduleChang
 from routines_app.verbs.rotations import finding
 from tests.browser.rotation_scene import PHASES, make_rotation
 from tests.browser.scenes import TASK, make_routine
-from tests.integration.admin.pages import last_entry, told
+from tests.integration.admin.pages import last_entry, rotation_url, told
 from tests.integration.admin.test_form import change_url as routine_change_url
 from tests.integration.admin.test_form import form_of, save
-from tests.integration.admin.test_rotations import page_url
 
 ADD = "admin:routines_rotation_add"
 LISTED = "tests.integration.admin.test_rotation_verbs.shops"
@@ -39,7 +38,7 @@ def test_a_rotation_is_added_through_the_service(operator: Client) -> None:
     typed = {**NEW, "budget": "3", "fresh_for_ms": "6h", "member_task": TASK, "tags": "a, b"}
     response = save(operator, reverse(ADD), **typed, phases=json.dumps(PHASES[:1]), change_reason="asked by sales")
     rotation = Rotation.objects.select_related("routine__state").get()
-    assert response.redirect_chain[-1][0] == page_url(rotation)
+    assert response.redirect_chain[-1][0] == rotation_url(rotation)
     assert (rotation.budget, rotation.max_in_flight, rotation.fresh_for_ms) == (3, 3, 21_600_000)
     assert (rotation.member_task, rotation.phases) == (TASK, PHASES[:1])
     assert (rotation.routine.interval_ms, rotation.routine.tags) == (900_000, ["a", "b"])
@@ -225,4 +224,4 @@ def test_a_new_freshness_of_very_many_is_gone_on_with_by_saving_again(
         assert response.redirect_chain[-1][0] == change_url(rotation)
         assert "save it again to go on" in response.content.decode()
         assert (fresh.count(), Rotation.objects.get().fresh_for_ms) == (done, 3_600_000)
-    assert save(operator, change_url(rotation)).redirect_chain[-1][0] == page_url(rotation)
+    assert save(operator, change_url(rotation)).redirect_chain[-1][0] == rotation_url(rotation)

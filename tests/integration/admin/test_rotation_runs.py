@@ -11,8 +11,7 @@ from routines_app.models import Rotation, RotationMember, Routine, RoutineRun
 from routines_app.protocol.ledger import clock
 from tests.browser.rotation_scene import a_rotation_at_work, a_tick, make_member, make_rotation
 from tests.browser.scenes import ended, make_routine, make_run
-from tests.integration.admin.pages import list_url, overview_url, run_url, text_of, told, verb_url
-from tests.integration.admin.test_rotations import page_url
+from tests.integration.admin.pages import list_url, overview_url, rotation_url, run_url, text_of, told, verb_url
 
 RUNS = "admin:routines_routinerun_changelist"
 
@@ -22,12 +21,12 @@ def test_a_member_shows_its_rotation_and_where_it_is(operator: Client) -> None:
     rotation = make_rotation()
     member = make_member(rotation, "m", phase=1)
     page = text_of(operator, overview_url(member.routine))
-    assert page_url(rotation) in page
+    assert rotation_url(rotation) in page
     assert "plan: done, build: next, check: to come" in page
     assert "when its rotation picks it" in page
     assert "No hint is in force" not in page
     listed = text_of(operator, list_url() + "?q=m")
-    assert page_url(rotation) in listed
+    assert rotation_url(rotation) in listed
     assert "plan: done, build: next, check: to come" in listed
 
 
@@ -36,12 +35,12 @@ def test_a_rotations_own_routine_leads_to_its_page(operator: Client) -> None:
     rotation = make_rotation()
     page = operator.get(overview_url(rotation.routine))
     text = page.content.decode()
-    assert page_url(rotation) in text
+    assert rotation_url(rotation) in text
     assert not {"backfill", "archive", "delete"} & page.context["verbs"].keys()
     assert "Tick now" in text
     assert "Run with" not in text
     assert reverse("admin:routines_routine_change", args=[rotation.pk]) not in text
-    assert page_url(rotation) in text_of(operator, list_url())
+    assert rotation_url(rotation) in text_of(operator, list_url())
 
 
 @pytest.mark.parametrize("verb", ["backfill", "archive"])
@@ -77,7 +76,7 @@ def test_a_members_run_leads_to_its_rotation_and_its_tick(operator: Client) -> N
     run = RoutineRun.objects.get(tick=tick.pk)
     page = text_of(operator, run_url(run))
     assert f"Phase <strong>{run.phase}</strong>" in page
-    assert page_url(rotation) in page
+    assert rotation_url(rotation) in page
     assert run_url(tick) in page
 
 
@@ -107,7 +106,7 @@ def test_the_list_of_runs_tells_rotation_and_phase(operator: Client) -> None:
     rotation = make_rotation()
     ended(make_member(rotation, "m").routine, clock.now(), phase="build", rotation=rotation, trigger="rotation")
     page = text_of(operator, reverse(RUNS))
-    assert page_url(rotation) in page
+    assert rotation_url(rotation) in page
     assert '<span class="rt-chip">build</span>' in page
 
 

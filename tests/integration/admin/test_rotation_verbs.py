@@ -15,8 +15,8 @@ from routines_app.models import Rotation, RotationMember, Routine, RoutineRun
 from routines_app.protocol.ledger import clock
 from tests.browser.rotation_scene import make_member, make_rotation
 from tests.browser.scenes import TASK
-from tests.integration.admin.pages import last_entry, told
-from tests.integration.admin.test_rotations import HOUR, page_url
+from tests.integration.admin.pages import last_entry, rotation_url, told
+from tests.integration.admin.test_rotations import HOUR
 from tests.integration.conftest import Login
 
 SEED = "tests.integration.admin.test_rotation_verbs.shops"
@@ -242,7 +242,7 @@ def test_after_a_verb_the_same_members_are_shown(operator: Client, rotation: Rot
     query = "?status=fresh&q=m&window=7d&after=1-1"
     address = reverse("admin:routines_rotation_members", args=[rotation.pk]) + query
     data = {"verb": "touch", "members": member.pk}
-    assert operator.post(address, data)["Location"] == page_url(rotation, f"{query}#rt-members")
+    assert operator.post(address, data)["Location"] == rotation_url(rotation, f"{query}#rt-members")
     asked = operator.post(address, data | {"verb": "pause"}).content.decode()
     assert f'action="{address}#rt-members"'.replace("&", "&amp;") in asked
 
@@ -261,7 +261,7 @@ def test_a_verb_that_is_none_is_not_found(operator: Client, rotation: Rotation) 
     assert operator.get(verb_url(rotation, "explode")).status_code == 404
     assert choose(operator, rotation, "explode").status_code == 404
     address = reverse("admin:routines_rotation_members", args=[rotation.pk])
-    assert operator.get(address)["Location"] == page_url(rotation)
+    assert operator.get(address)["Location"] == rotation_url(rotation)
 
 
 def test_a_seeding_by_hand_goes_to_a_worker(operator: Client) -> None:
@@ -278,6 +278,6 @@ def test_a_seeding_by_hand_goes_to_a_worker(operator: Client) -> None:
 
 def test_a_rotation_without_a_callable_is_not_seeded_by_hand(operator: Client, rotation: Rotation) -> None:
     """There is no button, and the address leads back."""
-    assert "seed" not in operator.get(page_url(rotation)).context["verbs"]
+    assert "seed" not in operator.get(rotation_url(rotation)).context["verbs"]
     assert press(operator, rotation, "seed").redirect_chain
     assert not service.list_runs(rotation.routine)
