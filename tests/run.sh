@@ -122,19 +122,20 @@ run_lines() {
     tell
 }
 
-# Acceptance tests and browsers mostly wait; what runs beside them mostly does not.
-with_processes() {
+# Acceptance tests and browsers mostly wait; what runs beside them mostly does not. Behind them stands as much as makes
+# both lines end together.
+mostly_waiting() {
     part "acceptance, on PostgreSQL" $PYTEST -n "${TEST_PROCESSES:-4}" --dist load --maxschedchunk 1 \
         tests/acceptance # in the order of its conftest: the longest first
     part "browser, on PostgreSQL" $PYTEST -n 2 --dist loadscope tests/browser
     part "storage and protocol, on SQLite" env ROUTINES_TEST_DATABASE=sqlite \
         $PYTEST -n 2 --dist loadscope "${STORAGE[@]}" tests/model
-}
-
-in_process() {
     part "core, every branch" $PYTEST -n 2 --dist worksteal tests/unit/core "${THOUSANDS[@]/#/--ignore=}" \
         --cov=routines_app.core --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
     part "core, by thousands" $PYTEST -n 2 --dist worksteal "${THOUSANDS[@]}"
+}
+
+mostly_working() {
     part "everything else, on PostgreSQL" $PYTEST -n 2 --dist loadscope tests \
         --ignore tests/acceptance --ignore tests/browser --ignore tests/unit/core
     if command -v mariadbd >/dev/null || port_answers 3306; then
@@ -150,7 +151,7 @@ by_itself() {
     part "chaos, a minute" "$BIN/python" -m tests.chaos --minutes 1 --routines 250 --seed 7
 }
 
-run_lines with_processes in_process
+run_lines mostly_waiting mostly_working
 run_lines second_look
 run_lines by_itself
 
