@@ -1,8 +1,8 @@
 """Hiding what looks secret, by the name that stands before it or by its own look, wherever values and texts are shown.
 
-`names` says which names are secret, `texts` and `values` put masks in, `brief` shows any value in an error text. What
-is stored stays as it is: a mask is put in on the way out. It never raises, takes a time that grows with the length of
-what it reads, and goes to a bounded depth.
+`secret_names` says which names are secret, `texts` and `values` put masks in, `brief` shows any value in an error text.
+What is stored stays as it is: a mask is put in on the way out. It never raises, takes a time that grows with the length
+of what it reads, and goes to a bounded depth.
 """
 
 from routines_app.masks.brief import brief

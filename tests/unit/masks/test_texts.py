@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from routines_app.admin.shown_values import masked_text
 from routines_app.masks import MASK, masked_line
-from tests.unit.masks.test_names import SECRET
+from tests.unit.masks.test_secret_names import SECRET
 
 EXAMPLES = int(os.environ.get("ROUTINES_FUZZ_EXAMPLES", "0"))
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from routines_app.masks import MASK, holds_secret, masked, masked_json
-from tests.unit.masks.test_names import SECRET
+from tests.unit.masks.test_secret_names import SECRET
 
 texts = st.text(max_size=20) | st.sampled_from(
     [
