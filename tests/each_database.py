@@ -2,15 +2,15 @@
 
 A test belongs on each database when the answer of the database can decide it:
 
-- everything in FOLDERS: statements with a portable twin, locks, races, the clock;
+- everything in FOLDERS: statements with a portable twin, locks, races, the clock, migrations;
 - every test that says itself that databases differ: it, or what it uses of its module, asks for the vendor or its
   features, has rows held, or works in several threads;
 - what `statements.txt` names: tests that ask statements which none of these asks (`tests/statements.py` finds them);
-- whatever is marked `each_database` by hand.
+- whatever is marked `each_database` by hand: above all what a database makes of odd values.
 
-So each statement that any integration test asks is asked of each database. What is left out are other cases of the same
-statements: other arguments, refusals, words and pages. They take another way through Python, and no other one through
-the database. `make test EVERYTHING=1` runs all of them everywhere.
+So each shape of a statement that any integration test asks, whatever plain columns it names, is asked of each
+database. What is left out are other cases of the same shapes: other arguments, refusals, words and pages. They mostly
+take another way through Python, and no other one through the database. `make test EVERYTHING=1` runs all everywhere.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ import pytest
 
 INTEGRATION = Path(__file__).parent / "integration"
 LIST = Path(__file__).parent / "statements.txt"
-FOLDERS = ("found_by_the_model", "protocol/conformance", "protocol/ledger", "races")
+FOLDERS = ("found_by_the_model", "protocol/conformance", "protocol/ledger", "races", "schema")
 KNOWS_THAT_THEY_DIFFER = re.compile(
-    r"connection\.(vendor|features)|from tests\.integration\.holding import"
+    r"connection\.(vendor|features)|from tests\.integration\.(holding|races\.\w+) import"
     r"|ThreadPoolExecutor|threading\.(Thread|Barrier)|from threading import"
 )
 OF_ALL = re.compile(r"autouse=True")
@@ -83,7 +83,7 @@ def names_that_differ(module: Path) -> frozenset[str]:
 def names_of(statement: ast.stmt) -> list[str]:
     """What a statement of a module gives names to."""
     match statement:
-        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return [name]
         case ast.ImportFrom(names=names) | ast.Import(names=names):
             return [alias.asname or alias.name for alias in names]
@@ -91,7 +91,9 @@ def names_of(statement: ast.stmt) -> list[str]:
             return [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
         case ast.AnnAssign(target=ast.Name(id=name)):
             return [name]
-    return []
+        case ast.Expr() | ast.AugAssign():
+            return []
+    raise NotImplementedError(f"line {statement.lineno}: what a {type(statement).__name__} of a test module defines")
 
 
 def source_of(statement: ast.stmt, text: str) -> str:

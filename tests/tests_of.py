@@ -1,8 +1,11 @@
-"""`python -m tests.tests_of routines_app/verbs/why/then.py`: the test files to look at, and to run, for a module.
+"""`python -m tests.tests_of routines_app/verbs/why/then.py`: the test files to look at first for a module.
 
 1. those with its name, in the folder that mirrors its package;
-2. if there is none, those that use what it defines, under whatever name they import it;
+2. if there is none, those with its name near by, and those that use what it defines, also by way of the service or of
+   its package;
 3. if nobody does, it is a part of something else: the same for whoever imports it, and so on up.
+
+Unit and integration tests only. What a module means to others is tested elsewhere besides: this is where to begin.
 """
 
 from __future__ import annotations
@@ -15,13 +18,13 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "routines_app"
 INTEGRATION = ROOT / "tests" / "integration"
 MIRRORS = (ROOT / "tests" / "unit", INTEGRATION)
 COMMANDS = INTEGRATION / "management" / "commands"
 SUBCOMMANDS = PACKAGE / "management" / "subcommands"
-BY_NAME = {  # what Django, pytest or a migration finds by its name, so that no code of ours imports it
+BY_NAME = {  # what Django, pytest, a migration or a page of the documentation finds by its name, and no code imports
     "apps.py": "tests/integration/test_checks.py",
     "management/subcommands/switch_over.py": "tests/integration/test_moving_over_page.py",
     "models/index_beside.py": "tests/integration/schema/test_migrations.py",
@@ -35,24 +38,30 @@ Users = dict[str, set[Path]]
 
 
 def main() -> int:
-    for argument in sys.argv[1:]:
-        module = Path(argument).resolve()
-        if PACKAGE not in module.parents or module.suffix != ".py" or not module.is_file():
-            print(f"{argument}: give a module of the package, as routines_app/verbs/pause.py", file=sys.stderr)
-            return 2
-        print(*(test.relative_to(ROOT) for test in find_tests(module)), sep="\n")
-    return 0
+    modules = [Path(argument).resolve() for argument in sys.argv[1:]]
+    wrong = [module for module in modules if PACKAGE not in module.parents or not module.is_file()]
+    if wrong or not modules:
+        print("give modules of the package that are there, as routines_app/verbs/pause.py", *wrong, file=sys.stderr)
+        return 2
+    found = {test for module in modules for test in find_tests(module)}
+    for test in sorted(found):
+        print(test.relative_to(ROOT))
+    return 0 if found else 1
 
 
 def find_tests(module: Path) -> list[Path]:
     """In the order of their paths; none for a module that no test reaches."""
     seen, level = {module}, {module}
     while level:
-        if found := {test for each in level for test in named_after(each) or users_in_tests()[dotted(each)]}:
+        if found := {test for each in level for test in own_tests(each)}:
             return sorted(found)
         level = {above for each in level for above in users_in_package()[dotted(each)]} - seen
         seen |= level
     return []
+
+
+def own_tests(module: Path) -> set[Path]:
+    return named_after(module) or named_near(module) | users_in_tests()[dotted(module)]
 
 
 def named_after(module: Path) -> set[Path]:
@@ -61,8 +70,16 @@ def named_after(module: Path) -> set[Path]:
         return {ROOT / known}
     if module.parent == SUBCOMMANDS:
         return set(COMMANDS.glob(f"test_{stem}.py")) or callers_of(stem.replace("_", "-"))
+    longer = tuple(f"test_{each.stem}" for each in module.parent.glob(f"{stem}_*.py"))  # theirs, then
     patterns = (f"test_{stem}.py", f"test_{stem}_*.py")
-    return {test for mirror in MIRRORS for each in patterns for test in (mirror / place.parent).glob(each)}
+    found = {test for mirror in MIRRORS for each in patterns for test in (mirror / place.parent).glob(each)}
+    return {test for test in found if not longer or not test.stem.startswith(longer)}
+
+
+def named_near(module: Path) -> set[Path]:
+    """In the folder of another part of the same package: a conformance test, say."""
+    top = module.relative_to(PACKAGE).parts[0]
+    return {test for mirror in MIRRORS for test in (mirror / top).rglob(f"test_{module.stem}.py")}
 
 
 def callers_of(subcommand: str) -> set[Path]:
@@ -93,6 +110,7 @@ def users_in(files: Iterable[Path]) -> Users:
         for name in used_in(ast.parse(file.read_text(encoding="utf-8"))):
             owner, _, attribute = name.rpartition(".")
             found[passed_on().get(owner, {}).get(attribute, name)].add(file)
+            found[owner].add(file)
     return found
 
 
@@ -105,6 +123,8 @@ def used_in(tree: ast.Module) -> Iterator[str]:
                 yield from (f"{module}.{alias.name}" for alias in names)
             case ast.Attribute(value=ast.Name(id="service"), attr=name):
                 yield f"routines_app.service.{name}"
+            case ast.Constant(value=str(name)) if name.startswith("routines_app."):  # what is patched
+                yield name
 
 
 @cache

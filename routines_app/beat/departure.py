@@ -6,7 +6,7 @@ the error of its rollback takes the exit's place. So nothing is raised into the 
 1. At once: the loop finishes the batch in its hands, which publishes what it has claimed, and begins nothing new. A
    loop that only waits leaves at once.
 2. After CANCEL_SECONDS the statements that still run are cancelled: they wait for somebody's lock. Nobody takes that
-   for the fault of some row, and looks for it (`errors.is_outage`).
+   for the fault of some row, and looks for it (`database_errors.is_outage`).
 3. After GIVE_UP_SECONDS the process ends where it stands, as it does at a broker or a database that is frozen. Nothing
    is lost by that: each step leaves rows that the next beat goes on from.
 

@@ -1,4 +1,4 @@
-"""Five hundred routines of every trigger and policy, the same for the same seed."""
+"""Five hundred routines with crons, intervals or none, under every policy, the same for the same seed."""
 
 from __future__ import annotations
 

@@ -12,21 +12,30 @@ from tests.each_database import INTEGRATION, is_whole, listed, names_that_differ
 PACKAGE = Path(__file__).parents[2] / "routines_app"
 DIFFERS = re.compile(r"\.vendor\b|\bis_postgresql\(|_portably\(|\bhas_select_for_update|\bmysql_is_mariadb|\bRawSQL\(")
 TESTED_BY = {
-    "admin/fleet_facts.py": "admin/test_fleet_page.py",
-    "admin/recent.py": "admin/test_recent.py",
-    "admin/tag_filter.py": "admin/test_routine_filters.py",
-    "beat/sender.py": "beat/test_sender.py",
-    "checks.py": "test_checks.py",
-    "execution/heart.py": "execution/test_heart.py",
-    "models/index_beside.py": "schema/test_migrations.py",
-    "verbs/checking/selecting.py": "verbs/test_hints_taken_back.py",
-    "verbs/doctor/database.py": "verbs/doctor/test_database.py",
-    "verbs/doctor/schema.py": "verbs/doctor/test_schema.py",
-    "verbs/plan_leases.py": "verbs/test_plan_leases_and_beats.py",
-    "verbs/reading.py": "verbs/test_reading.py",
-    "verbs/rotations/same_names.py": "verbs/rotations/test_seed.py",
-    "verbs/run_selection.py": "admin/test_runs.py",
-    "verbs/search_index.py": "admin/test_routine_filters.py",
+    "admin/fleet_facts.py": ("admin/test_fleet_page.py", "test_the_fleet_tells_what_runs_waits_and_is_there"),
+    "admin/recent.py": ("admin/test_recent.py", "test_each_routine_has_its_own_slots_in_one_question"),
+    "admin/tag_filter.py": ("admin/test_routine_filters.py", "test_tags_are_added_and_taken_away_by_their_links"),
+    "beat/sender.py": ("beat/test_sender.py", "test_a_database_with_one_writer_gets_no_second_one"),
+    "checks.py": ("test_checks.py", "test_the_tests_own_project_passes"),
+    "execution/heart.py": (
+        "execution/test_pacemaker.py",
+        "test_the_runs_of_living_children_are_stamped_and_their_leases_kept",
+    ),
+    "models/index_beside.py": ("schema/test_migrations.py", "test_indexes_can_be_made_again_after_a_cut"),
+    "verbs/checking/selecting.py": ("verbs/test_hints_taken_back.py", "test_tags_are_exact"),
+    "verbs/doctor/database.py": ("verbs/doctor/test_database.py", "test_a_database_that_is_supported"),
+    "verbs/doctor/schema.py": ("verbs/doctor/test_schema.py", "test_a_key_that_keeps_old_runs"),
+    "verbs/plan_leases.py": ("verbs/test_plan_leases_and_beats.py", "test_the_plan_is_what_a_beat_then_does"),
+    "verbs/reading.py": ("verbs/test_reading.py", "test_each_filter_has_its_own_limit_and_order_in_one_statement"),
+    "verbs/rotations/same_names.py": (
+        "verbs/rotations/test_seed.py",
+        "test_names_that_the_database_takes_for_one_are_refused_before_anything_is_written",
+    ),
+    "verbs/run_selection.py": ("admin/test_runs.py", "test_every_filter_finds_its_runs"),
+    "verbs/search_index.py": (
+        "admin/test_routine_filters.py",
+        "test_the_index_for_parts_of_names_is_made_or_refused_with_a_reason",
+    ),
 }
 """Of the modules whose folder does not run on each database as a whole: where their other ways are tried."""
 BY_THEMSELVES = {"migrations", "protocol"}
@@ -39,7 +48,7 @@ def modules_that_ask() -> set[str]:
 
 
 def test_every_module_that_asks_names_its_test() -> None:
-    """A new one names a test in TESTED_BY, whose module asks for the vendor or has a test with `each_database`."""
+    """A new one names a test in TESTED_BY that asks for the vendor, or has the mark `each_database`."""
     assert modules_that_ask() == set(TESTED_BY)
 
 
@@ -55,12 +64,15 @@ def name_of(test: str) -> str:
     return test.partition("::")[2].partition("[")[0].rpartition("::")[2]
 
 
-@pytest.mark.parametrize("module", sorted(TESTED_BY.values()))
-def test_the_test_that_is_named_runs_on_each_database(module: str) -> None:
+@pytest.mark.parametrize(("module", "name"), sorted(TESTED_BY.values()))
+def test_the_test_that_is_named_runs_on_each_database(module: str, name: str) -> None:
+    """By the rule, or by a mark of its own or of its module; a list that is made anew may leave it out."""
     path = INTEGRATION / module
-    is_marked = "pytest.mark.each_database" in path.read_text(encoding="utf-8")
+    decorated, definition, _ = path.read_text(encoding="utf-8").partition(f"\ndef {name}(")
+    marks = decorated.rpartition("\n\n\n")[2] + "".join(re.findall(r"^pytestmark = .*", decorated, re.MULTILINE))
 
-    assert is_whole(path) or differing_tests(path) or is_marked
+    assert definition
+    assert is_whole(path) or name in differing_tests(path) or "pytest.mark.each_database" in marks
 
 
 MODULE = """
@@ -86,7 +98,10 @@ class TestAll:
     def test_in_a_class(self): ...
 
 def test_of_words(): ...
+
+async def test_that_awaits(stranger): ...
 """
+DIFFERENT = {"test_decorated", "test_with_a_fixture", "TestAll", "test_that_awaits"}
 ALL_OF_THEM = """
 @pytest.fixture(autouse=True)
 def stranger():
@@ -100,9 +115,17 @@ def test_what_a_test_uses_says_whether_databases_differ(tmp_path: Path) -> None:
     whole.write_text(MODULE + ALL_OF_THEM)
     neither.write_text("def test_of_words(): ...")
 
-    assert differing_tests(module) == {"test_decorated", "test_with_a_fixture", "TestAll"}
-    assert differing_tests(whole) == {"test_decorated", "test_with_a_fixture", "TestAll", "test_of_words"}
+    assert differing_tests(module) == DIFFERENT
+    assert differing_tests(whole) == DIFFERENT | {"test_of_words"}
     assert differing_tests(neither) == set()
+
+
+def test_what_the_rule_cannot_read_is_no_test_that_is_left_out(tmp_path: Path) -> None:
+    module = tmp_path / "one.py"
+    module.write_text("from django.db import connection\nif connection.vendor:\n    def test_of_one(): ...")
+
+    with pytest.raises(NotImplementedError, match="line 2: what a If of a test module defines"):
+        names_that_differ(module)
 
 
 def differing_tests(module: Path) -> set[str]:

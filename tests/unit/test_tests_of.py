@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tests_of import PACKAGE, ROOT, find_tests, main
+from tests.tests_of import BY_NAME, PACKAGE, ROOT, find_tests, main
 
 MODULES = [path for path in PACKAGE.rglob("*.py") if "migrations" not in path.parts and path.name != "__init__.py"]
 
@@ -19,8 +19,10 @@ def test_every_module_has_tests() -> None:
     assert lost == [], "name a test after it, or use in one what it defines"
 
 
-def test_what_is_found_is_there() -> None:
-    assert all(test.exists() for module in MODULES for test in find_tests(module))
+def test_what_is_found_by_its_name_alone_is_there() -> None:
+    assert [
+        place for place, test in BY_NAME.items() if not (PACKAGE / place).exists() or not (ROOT / test).exists()
+    ] == []
 
 
 def test_tests_with_its_name_come_before_all_others() -> None:
@@ -35,6 +37,13 @@ def test_a_module_without_a_name_of_its_own_is_found_by_what_it_defines() -> Non
     assert "tests/integration/verbs/test_clear_overrides.py" in found("verbs/clear_overrides.py")
     assert "tests/integration/admin/test_pools.py" in found("models/pool.py")
     assert "tests/integration/verbs/test_edit_pools.py" in found("verbs/list_pools.py")
+    assert "tests/integration/protocol/conformance/test_held.py" in found("protocol/plan/held.py")
+    assert "tests/integration/protocol/rotate/test_picking.py" in found("protocol/rotate/promote.py")  # it is patched
+
+
+def test_a_longer_name_beside_it_has_tests_of_its_own() -> None:
+    assert found("verbs/hint.py") == ["tests/integration/verbs/test_hint.py"]
+    assert "tests/integration/verbs/test_hint_many.py" in found("verbs/hint_many.py")
 
 
 def test_a_part_of_something_is_tested_through_it() -> None:
@@ -53,8 +62,17 @@ def test_the_command_prints_them(capsys: pytest.CaptureFixture[str], monkeypatch
     assert capsys.readouterr().out == "tests/integration/verbs/test_pause.py\n"
 
 
+def test_without_a_module_it_says_how_to_call_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["tests_of"])
+
+    assert main() == 2
+    assert "as routines_app/verbs/pause.py" in capsys.readouterr().err
+
+
 def test_what_is_no_module_is_refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["tests_of", "routines_app/verbs/gone.py"])
 
     assert main() == 2
-    assert "gone.py: give a module of the package" in capsys.readouterr().err
+    assert "verbs/gone.py" in capsys.readouterr().err

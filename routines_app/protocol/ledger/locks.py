@@ -1,6 +1,7 @@
-"""Row locks: every row that the protocol locks, it locks here, or in a SQL statement that keeps the same order.
+"""Row locks of states, pools, runs, and of keys that rows refer to: here, or in SQL statements that keep the same order.
 
-The order, for everybody: routine states, then pools, then runs, each kind in the order of its ids. Whoever holds a pool
+The order, for everybody: routine states, then pools, runs, members, rotations, each kind in the order of its ids; the
+last two, and a pool that somebody edits, are locked where they are written. Whoever holds a pool
 never asks for a state; a claim, which has its states already, may ask for pools. A batch of pauses is locked before the
 states of its routines, by those alone who fill or resume it. The runs of an exclusive routine are
 kept apart by its state, so whoever holds that may lock them in turns. A lock is taken in one of two ways:

@@ -22,6 +22,7 @@ from tests.browser.scenes import a_working_day, ended, make_routine, make_run
 from tests.integration.admin.pages import text_of
 
 
+@pytest.mark.each_database
 def test_the_fleet_tells_what_runs_waits_and_is_there(operator: Client) -> None:
     """One look answers: who works, what waits and why, what is parked."""
     a_working_day()

@@ -213,6 +213,7 @@ def test_an_error_that_cannot_be_shown_gets_a_placeholder(run_it: Execute) -> No
     assert "in fail_unprintable" in row.traceback
 
 
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("kind", "stored"),
     [

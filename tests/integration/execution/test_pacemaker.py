@@ -41,6 +41,7 @@ def beat(pacemaker: Pacemaker) -> None:
     pacemaker._renewal.renew([run for run in runs if run.exclusive])
 
 
+@pytest.mark.each_database
 def test_the_runs_of_living_children_are_stamped_and_their_leases_kept(board: Board, child: int) -> None:
     """Not those of a child that is stopped: it may never go on."""
     run = live(concurrency_policy="FORBID")

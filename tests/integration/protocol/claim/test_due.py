@@ -39,6 +39,7 @@ def taken() -> list[DueRow]:
         return take_due(clock.now(), 10).rows
 
 
+@pytest.mark.each_database
 def test_a_due_row_has_the_times_that_the_orm_reads():
     """Each of them aware, down to the microsecond, and None where there is none."""
     routine = make_due(start_at=MOMENT, end_at=MOMENT.replace(year=2096))
@@ -59,6 +60,7 @@ def test_a_due_row_has_the_times_that_the_orm_reads():
     assert {time.utcoffset() for time in times} == {timedelta()}
 
 
+@pytest.mark.each_database
 @pytest.mark.parametrize("moment", [MOMENT, MOMENT.replace(microsecond=0), MOMENT.replace(year=1972)])
 def test_fast_rows_are_the_rows_of_the_orm(moment: datetime):
     """What was written comes back as an aware time of the same instant, whichever way it is read."""
@@ -75,6 +77,7 @@ def test_fast_rows_are_the_rows_of_the_orm(moment: datetime):
     assert {time.utcoffset() for time in row[2:5]} == {timedelta()}
 
 
+@pytest.mark.each_database
 def test_reading_fast_changes_nothing_for_other_readers():
     """The reader of times belongs to one cursor, not to the connection that the project's own code uses."""
     make_due()

@@ -189,6 +189,7 @@ def test_deeply_nested_arguments_are_refused_without_a_crash(make: Make) -> None
         make(args=nested)
 
 
+@pytest.mark.each_database
 def test_the_deepest_arguments_are_stored_by_every_database(make: Make) -> None:
     """With the history around them: some databases take few levels."""
     nested: list[Any] = []

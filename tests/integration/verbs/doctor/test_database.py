@@ -15,12 +15,14 @@ from tests.integration.verbs.doctor.asking import answer
 from tests.integration.verbs.health.nodes import seen
 
 
+@pytest.mark.each_database
 def test_a_database_that_is_supported(db: None) -> None:
     level, found, advice = answer("database")
     assert (level, advice) == ("ok", "")
     assert found.startswith(f"{connection.display_name} ")
 
 
+@pytest.mark.each_database
 def test_a_database_that_is_too_old(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "get_database_version", lambda: (3, 1))
     level, found, advice = answer("database")

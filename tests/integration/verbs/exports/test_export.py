@@ -139,6 +139,7 @@ def test_what_cannot_be_chosen_is_said(error: type[Exception], asked: dict[str, 
         service.export_routines(**asked)
 
 
+@pytest.mark.each_database
 def test_the_order_is_that_of_characters_on_every_database(make: Make) -> None:
     for name in ("b1", "A2", "a-3", "é", "a_4", "B5"):
         make(name)

@@ -233,6 +233,7 @@ def test_whoever_is_no_member_refuses_the_removal_of_all(feeds: Rotation, wrong:
     assert names(feeds) == {"a"}
 
 
+@pytest.mark.each_database
 def test_a_name_that_is_taken_between_look_and_insert_is_refused(
     feeds: Rotation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
