@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The whole test suite: what `make test` runs. Two lines of parts run side by side, because acceptance tests mostly
-# wait; chaos comes after them, by itself. Every part runs even if one before it failed, its output comes whole when
+# wait; chaos comes after them, beside unit tests. Every part runs even if one before it failed, its output comes whole when
 # it has ended, and the exit code says whether all passed. BIN is the virtual environment's bin directory,
 # TEST_PROCESSES how many acceptance tests run at once: more than there are cores. With EVERYTHING set, every integration
 # test runs on every database, and every case of what takes long.
@@ -122,22 +122,18 @@ run_lines() {
     tell
 }
 
-# Acceptance tests and browsers mostly wait; what runs beside them mostly does not. Behind them stands as much as makes
-# both lines end together.
+# Acceptance tests and browsers mostly wait; what runs beside them mostly does not.
 mostly_waiting() {
     part "acceptance, on PostgreSQL" $PYTEST -n "${TEST_PROCESSES:-4}" --dist load --maxschedchunk 1 \
         tests/acceptance # in the order of its conftest: the longest first
     part "browser, on PostgreSQL" $PYTEST -n 2 --dist loadscope tests/browser
     part "storage and protocol, on SQLite" env ROUTINES_TEST_DATABASE=sqlite \
         $PYTEST -n 2 --dist loadscope "${STORAGE[@]}" tests/model
-    part "core, every branch" $PYTEST -n 2 --dist worksteal tests/unit/core "${THOUSANDS[@]/#/--ignore=}" \
-        --cov=routines_app.core --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
-    part "core, by thousands" $PYTEST -n 2 --dist worksteal "${THOUSANDS[@]}"
 }
 
 mostly_working() {
     part "everything else, on PostgreSQL" $PYTEST -n 2 --dist loadscope tests \
-        --ignore tests/acceptance --ignore tests/browser --ignore tests/unit/core
+        --ignore tests/acceptance --ignore tests/browser --ignore tests/unit
     if command -v mariadbd >/dev/null || port_answers 3306; then
         part "storage and protocol, on MariaDB" env ROUTINES_TEST_DATABASE=mariadb \
             $PYTEST -n 2 --dist loadscope "${STORAGE[@]}"
@@ -146,14 +142,23 @@ mostly_working() {
     fi
 }
 
-# By itself: three beats and three workers that are killed all the time leave no core to tests that measure time.
-by_itself() {
+# Three beats and three workers that are killed all the time mostly wait, but leave no core to tests that measure time.
+chaos() {
     part "chaos, a minute" "$BIN/python" -m tests.chaos --minutes 1 --routines 250 --seed 7
 }
 
+# Beside it runs what measures none and needs no servers; it gives way.
+giving_way() {
+    local gently="nice -n 5 $PYTEST -n 2 --dist worksteal"
+    part "core, every branch" $gently tests/unit/core "${THOUSANDS[@]/#/--ignore=}" \
+        --cov=routines_app.core --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
+    part "core, by thousands" $gently "${THOUSANDS[@]}"
+    part "all other units" ${gently/worksteal/loadscope} tests/unit --ignore tests/unit/core
+}
+
 run_lines mostly_waiting mostly_working
+run_lines chaos giving_way
 run_lines second_look
-run_lines by_itself
 
 if [ -s "$OUT/unsteady" ]; then
     sed 's/^/=== UNSTEADY, passed only by itself: /' "$OUT/unsteady"

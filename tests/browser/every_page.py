@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from django.urls import reverse
 
 from routines_app import service
 from routines_app.models import Routine, RoutineRun
 from tests.browser.scenes import a_working_day, backfilled, what_if
 
+# Of its colours `test_accessibility.py` judges what can be judged; the pictures are for people.
+LOOKS = ["light", pytest.param("dark", marks=pytest.mark.everything), "phone"]
 PHONE = {"width": 390, "height": 844}
 TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 

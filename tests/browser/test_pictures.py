@@ -9,10 +9,10 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from tests.browser.every_page import PHONE, TOO_WIDE, every_page
+from tests.browser.every_page import LOOKS, PHONE, TOO_WIDE, every_page
 
 
-@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+@pytest.mark.parametrize("look", LOOKS)
 def test_every_page_can_be_looked_at(
     open_page: Callable[..., Page], make_user: Callable[..., User], picture: Callable[[Page, str], Path], look: str
 ) -> None:

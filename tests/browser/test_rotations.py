@@ -11,6 +11,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from routines_app.models import Rotation, RotationMember, Routine
+from tests.browser.every_page import LOOKS
 from tests.browser.rotation_scene import a_rotation_at_work, a_tick, make_member, make_rotation
 
 Open = Callable[..., Page]
@@ -22,7 +23,7 @@ def overview(rotation: Rotation) -> str:
     return reverse("admin:routines_rotation_overview", args=[rotation.pk])
 
 
-@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+@pytest.mark.parametrize("look", LOOKS)
 def test_every_page_of_a_rotation_can_be_looked_at(
     open_page: Open, make_user: MakeUser, picture: Callable[[Page, str], Path], look: str
 ) -> None:

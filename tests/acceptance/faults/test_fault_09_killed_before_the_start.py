@@ -29,7 +29,7 @@ def test_fault_09_a_message_that_died_with_its_worker_is_published_again(stack: 
     fault.recovered(time.monotonic() - killed_at, 60, "9: a message that died with its worker is published again")
     assert [body.run for body in stack.bodies()] == [str(run.pk)]
     sent = RoutineRun.objects.get().publish_count
-    assert sent in (2, 3)  # as a rule 2: a beat that has just begun may take what a worker has taken for lost
+    assert sent in (2, 3)  # as a rule 2: a beat's first looks find no message of a run that a worker has in its hands
     story = service.why("unlucky", run.scheduled_for.replace(microsecond=0))
     assert f"sent {sent} times" in str(story), str(story)
     fault.balances(stack, settled=True)

@@ -253,7 +253,8 @@ def test_behind_enough_that_is_on_its_way_nothing_is_ranked(
     asked = waiting_run(other, 1, pool=pool, **HELD, requested_at=MONDAY)
     waiting_run(other, 2, pool=pool, **HELD, requested_at=MONDAY + SECOND)
     due = [MONDAY - timedelta(seconds=before) for before in (3, 2, 1)]  # ids of one millisecond are in no order
-    sent = [waiting_run(routine, at.second, pool=pool, dispatched_at=MONDAY, eligible_at=at).pk for at in due]
+    on_its_way = {"pool": pool, "dispatched_at": MONDAY}
+    sent = [waiting_run(routine, 10 + n, eligible_at=at, **on_its_way).pk for n, at in enumerate(due)]
     held = waiting_run(make("last", pool=pool), 3, pool=pool, **HELD)
     ranked, rank = [], queue_module._ranked
     monkeypatch.setattr(queue_module, "_ranked", lambda rows, *rest: ranked.append(rows.count()) or rank(rows, *rest))
