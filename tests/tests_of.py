@@ -24,9 +24,10 @@ INTEGRATION = ROOT / "tests" / "integration"
 MIRRORS = (ROOT / "tests" / "unit", INTEGRATION)
 COMMANDS = INTEGRATION / "management" / "commands"
 SUBCOMMANDS = PACKAGE / "management" / "subcommands"
-BY_NAME = {  # what Django, pytest, a migration or a page of the documentation finds by its name, and no code imports
+KNOWN = {  # what Django, pytest, a migration or a page finds by its name, or a verb alone uses: no test imports it
     "apps.py": "tests/integration/test_checks.py",
     "management/subcommands/switch_over.py": "tests/integration/test_moving_over_page.py",
+    "protocol/plan/held.py": "tests/integration/verbs/test_pause.py",
     "models/index_beside.py": "tests/integration/schema/test_migrations.py",
     "templatetags/routines.py": "tests/integration/test_views.py",
     "templatetags/routines_admin.py": "tests/integration/admin/test_routines.py",
@@ -66,7 +67,7 @@ def own_tests(module: Path) -> set[Path]:
 
 def named_after(module: Path) -> set[Path]:
     place, stem = module.relative_to(PACKAGE), module.stem.strip("_")
-    if known := BY_NAME.get(str(place)):
+    if known := KNOWN.get(str(place)):
         return {ROOT / known}
     if module.parent == SUBCOMMANDS:
         return set(COMMANDS.glob(f"test_{stem}.py")) or callers_of(stem.replace("_", "-"))

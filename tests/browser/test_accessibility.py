@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -30,11 +31,12 @@ def test_no_page_has_a_serious_finding(
     member = RotationMember.objects.filter(status="IN_FLIGHT").earliest("pk")
     pool, batch = service.drain_pool("warehouse"), service.pause_batch("sale", tag="reports", reason="a sale")
     failed = RoutineRun.objects.filter(status="FAILED").first()
+    told = routine.runs.filter(status="SUCCESS").latest("pk")  # a slot whose answer leads to its run
     assert failed is not None
     addresses = [
         reverse("admin:routines_routine_changelist"),
         reverse("admin:routines_routine_overview", args=[routine.pk]),
-        reverse("admin:routines_routine_overview", args=[routine.pk]) + "?why=03:00",
+        reverse("admin:routines_routine_overview", args=[routine.pk]) + "?" + urlencode({"why": told.scheduled_for}),
         reverse("admin:routines_routine_history", args=[routine.pk]),
         reverse("admin:routines_routine_change", args=[routine.pk]),
         reverse("admin:routines_routine_changelist") + "?health=failing&tag=reports&tag=night",

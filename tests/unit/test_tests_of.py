@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tests_of import BY_NAME, PACKAGE, ROOT, find_tests, main
+from tests.tests_of import KNOWN, PACKAGE, ROOT, find_tests, main
 
 MODULES = [path for path in PACKAGE.rglob("*.py") if "migrations" not in path.parts and path.name != "__init__.py"]
 
@@ -21,7 +21,7 @@ def test_every_module_has_tests() -> None:
 
 def test_what_is_found_by_its_name_alone_is_there() -> None:
     assert [
-        place for place, test in BY_NAME.items() if not (PACKAGE / place).exists() or not (ROOT / test).exists()
+        place for place, test in KNOWN.items() if not (PACKAGE / place).exists() or not (ROOT / test).exists()
     ] == []
 
 
@@ -37,7 +37,7 @@ def test_a_module_without_a_name_of_its_own_is_found_by_what_it_defines() -> Non
     assert "tests/integration/verbs/test_clear_overrides.py" in found("verbs/clear_overrides.py")
     assert "tests/integration/admin/test_pools.py" in found("models/pool.py")
     assert "tests/integration/verbs/test_edit_pools.py" in found("verbs/list_pools.py")
-    assert "tests/integration/protocol/conformance/test_held.py" in found("protocol/plan/held.py")
+    assert "tests/integration/protocol/claim/test_default_pool.py" in found("protocol/ledger/default_pool.py")
     assert "tests/integration/protocol/rotate/test_picking.py" in found("protocol/rotate/promote.py")  # it is patched
 
 
