@@ -93,7 +93,7 @@ def names_of(statement: ast.stmt) -> list[str]:
             return [name]
         case ast.Expr() | ast.AugAssign():
             return []
-    raise NotImplementedError(f"line {statement.lineno}: what a {type(statement).__name__} of a test module defines")
+    raise ValueError(f"line {statement.lineno}: what a {type(statement).__name__} of a test module defines")
 
 
 def source_of(statement: ast.stmt, text: str) -> str:
