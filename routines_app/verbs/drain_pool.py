@@ -19,7 +19,7 @@ from routines_app.models import Pool, RoutineRun
 from routines_app.protocol.end.overlap import request_stop
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
-from routines_app.protocol.ledger.locks import lock_runs, update_locked
+from routines_app.protocol.ledger.locks import lock_runs, update_locked, waiting_locked
 from routines_app.protocol.record.waits import because
 from routines_app.verbs.checking.lookup import find_pool
 from routines_app.verbs.ending import who_and_why
@@ -83,7 +83,7 @@ def stop_pool(
 
 def _locked(pool: Pool) -> Pool:
     """As it is behind its lock: nobody counts room in it meanwhile."""
-    return Pool.objects.using(ledger_alias()).select_for_update().get(pk=pool.pk)
+    return waiting_locked(Pool.objects.using(ledger_alias())).get(pk=pool.pk)
 
 
 def _take_back(pool: Pool) -> int:

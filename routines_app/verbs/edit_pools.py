@@ -14,6 +14,7 @@ from routines_app.core.transitions import ACTIVE
 from routines_app.models import Pool
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.ledger.database_errors import Trouble, trouble_of
+from routines_app.protocol.ledger.locks import waiting_locked
 from routines_app.protocol.upkeep.unpooled import take_into
 from routines_app.verbs.checking.lookup import find_pool
 from routines_app.verbs.checking.names import Name
@@ -122,9 +123,9 @@ def save_pool(pool: Pool, **how: Any) -> None:
 
 
 def _take_over(pool: Pool) -> None:
-    """The default pool before this one is it no longer. Both are locked in the order of their ids, then runs may be."""
+    """The default pool before this one is it no longer. Both are locked, then runs may be."""
     pools = Pool.objects.using(ledger_alias())
-    list(pools.filter(Q(is_default=True) | Q(pk=pool.pk)).order_by("pk").select_for_update().values_list("pk"))
+    list(waiting_locked(pools.filter(Q(is_default=True) | Q(pk=pool.pk))).values_list("pk"))
     pools.filter(is_default=True).exclude(pk=pool.pk).update(is_default=None)
 
 

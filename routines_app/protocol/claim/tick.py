@@ -43,7 +43,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connections, transaction
+from django.db import transaction
 
 from routines_app.core.errors import NotAllowed
 from routines_app.core.keys import rotation_key, unkeyed_key
@@ -54,7 +54,7 @@ from routines_app.core.words import Reason, RoutineStatus, RunStatus, RunTrigger
 from routines_app.models import Rotation, Routine, RoutineRun, RoutineState
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
-from routines_app.protocol.ledger.locks import lock_state, skipping_locked
+from routines_app.protocol.ledger.locks import lock_state, skipping_locked, waiting_locked
 from routines_app.protocol.publish import outbox
 from routines_app.protocol.record.events import tell
 from routines_app.protocol.rotate.member_runs import Picked, in_flight, in_its_pool, pick_members, stand
@@ -230,9 +230,8 @@ def fill(tick_id: UUID, now: datetime) -> int:
 
 
 def _lock_rotation(routine_id: int) -> Rotation | None:
-    """Waits. Members may still be added meanwhile, where the database can tell that from a change."""
-    no_key = connections[ledger_alias()].features.has_select_for_no_key_update
-    return Rotation.objects.using(ledger_alias()).select_for_update(no_key=no_key).filter(pk=routine_id).first()
+    """Waits. Members may still be added meanwhile."""
+    return waiting_locked(Rotation.objects.using(ledger_alias()).filter(pk=routine_id), keys=False).first()
 
 
 def _is_the_last(run: RoutineRun) -> bool:

@@ -1,9 +1,8 @@
-"""Row locks of states, pools, runs, and of keys that rows refer to: here, or in SQL statements that keep the same order.
+"""Row locks: every row of ours is locked here, or by a SQL statement that keeps the same order.
 
-The order, for everybody: routine states, then pools, runs, members, rotations, each kind in the order of its ids; the
-last two, and a pool that somebody edits, are locked where they are written. Whoever holds a pool
-never asks for a state; a claim, which has its states already, may ask for pools. A batch of pauses is locked before the
-states of its routines, by those alone who fill or resume it. The runs of an exclusive routine are
+The order, for everybody: routine states, then pools, runs, members, rotations, each kind in the order of its ids.
+Whoever holds a pool never asks for a state; a claim, which has its states already, may ask for pools. A batch of pauses
+is locked before the states of its routines, by those alone who fill or resume it. The runs of an exclusive routine are
 kept apart by its state, so whoever holds that may lock them in turns. A lock is taken in one of two ways:
 
 * waiting, by those who must have the row: a verb, the end of a run; a start too, for a moment;
@@ -72,9 +71,7 @@ def lock_or_make_states(routine_ids: Collection[int]) -> list[RoutineState]:
 
 def lock_batch(batch_id: int) -> PauseBatch | None:
     """The batch of pauses, locked: whoever fills or resumes it does so alone. Waits. Comes before all other locks."""
-    features = connections[ledger_alias()].features
-    batches = PauseBatch.objects.using(ledger_alias()).filter(pk=batch_id)
-    return batches.select_for_update(no_key=features.has_select_for_no_key_update).first()
+    return waiting_locked(PauseBatch.objects.using(ledger_alias()).filter(pk=batch_id), keys=False).first()
 
 
 def lock_free_states(routine_ids: Collection[int]) -> set[int]:
@@ -200,6 +197,15 @@ def _locks_what_it_reads() -> bool:
     compared and updated when it is ours.
     """
     return connections[ledger_alias()].vendor == "mysql"
+
+
+def waiting_locked(rows: QuerySet[Row], *, keys: bool = True) -> QuerySet[Row]:
+    """The rows, locked when read, in the order of their ids. Waits.
+
+    Without `keys`, others may still insert rows that refer to these, where the database can tell that from a change.
+    """
+    features = connections[ledger_alias()].features
+    return rows.order_by("pk").select_for_update(no_key=not keys and features.has_select_for_no_key_update)
 
 
 def skipping_locked(rows: QuerySet[Row], *, keys: bool = True) -> QuerySet[Row]:

@@ -17,7 +17,7 @@ from routines_app.core.words import MemberStatus
 from routines_app.models import Rotation, RotationMember
 from routines_app.protocol.ledger.arrays import AnyOf, array_literal
 from routines_app.protocol.ledger.database import is_postgresql, ledger_alias, sql
-from routines_app.protocol.ledger.locks import skipping_locked
+from routines_app.protocol.ledger.locks import skipping_locked, waiting_locked
 
 AT_ONCE = 1_000  # rows in one statement, where a caller may have any number
 WRITTEN_AT_ONCE = 200  # portably: each row is a branch in each column of the statement, and all are gone through
@@ -31,7 +31,7 @@ def members() -> QuerySet[RotationMember]:
 
 def lock_members(routine_ids: Collection[int]) -> list[RotationMember]:
     """The rows of these, locked in the order of their ids. Waits."""
-    return list(_by_id(routine_ids).select_for_update()) if routine_ids else []
+    return list(waiting_locked(_by_id(routine_ids))) if routine_ids else []
 
 
 def lock_free_members(routine_ids: Collection[int], status: MemberStatus) -> list[RotationMember]:

@@ -21,6 +21,7 @@ from routines_app.models import Pool
 from routines_app.protocol.ledger import clock
 from routines_app.protocol.ledger.database import ledger_alias, on_commit
 from routines_app.protocol.ledger.database_errors import retrying_conflicts
+from routines_app.protocol.ledger.locks import waiting_locked
 from routines_app.verbs.checking.known_tasks import registered_tasks
 from routines_app.verbs.edit_pools import save_pool
 from routines_app.verbs.exports.applying import States, change_all, lock_all
@@ -106,9 +107,8 @@ def _moved(digest: str) -> StaleVersion:
 def _lock(draft: Draft) -> States:
     states = lock_all(draft.locked_ids)
     if draft.touches_pools:
-        # Not their keys, where the database can tell: a large file takes seconds, and runs refer to pools meanwhile.
-        no_key = connections[ledger_alias()].features.has_select_for_no_key_update
-        list(Pool.objects.using(ledger_alias()).order_by("pk").select_for_update(no_key=no_key).values_list("pk"))
+        # Not their keys: a large file takes seconds, and runs refer to pools meanwhile.
+        list(waiting_locked(Pool.objects.using(ledger_alias()), keys=False).values_list("pk"))
     return states
 
 

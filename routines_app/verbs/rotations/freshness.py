@@ -13,6 +13,7 @@ from routines_app.core.words import MemberStatus
 from routines_app.models import Rotation, RotationMember
 from routines_app.protocol.ledger.arrays import AnyOf
 from routines_app.protocol.ledger.database import ledger_alias
+from routines_app.protocol.ledger.locks import waiting_locked
 from routines_app.protocol.rotate.members import lock_members, members
 from routines_app.verbs.held_rows import verb_transaction
 from routines_app.verbs.rotations import finding
@@ -41,7 +42,7 @@ def _to_mend(rotation: Rotation, after: int) -> list[int]:
 def _mend(rotation: Rotation, routine_ids: list[int]) -> None:
     """Members first, then their rotation, as ends do. Behind both locks: another change may have come in between."""
     still = [member.pk for member in lock_members(routine_ids) if member.status == MemberStatus.FRESH]
-    stored = Rotation.objects.using(ledger_alias()).select_for_update().filter(pk=rotation.pk).first()
+    stored = waiting_locked(Rotation.objects.using(ledger_alias()).filter(pk=rotation.pk)).first()
     if stored is not None:
         due = F("stale_since") + timedelta(milliseconds=stored.fresh_for_ms)
         _fresh(stored).filter(AnyOf("pk", still)).update(due_at=due)
