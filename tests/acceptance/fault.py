@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from routines_app.models import Node
+from routines_app.models import Node, RoutineState
 from tests.acceptance.stack import Stack
 from tests.oracle import Verdict, judge
 from tests.processes import stretched
@@ -35,7 +35,14 @@ class Fault:
             assert seconds <= allowed, f"{what}: took {seconds:.2f} s; {within:g} s are promised, {allowed:.1f} s here"
 
     def balances(self, stack: Stack, *, until: datetime | None = None, settled: bool = False) -> Verdict:
-        """The oracle judges the stack's ledger and body log; anything wrong fails the test with its page."""
+        """The oracle judges the stack's ledger and body log; anything wrong fails the test with its page.
+
+        Without `until`, up to now: as soon as the beats, which go on, have claimed what is due by now.
+        """
+        if until is None:
+            until = datetime.now(UTC)
+            late = RoutineState.objects.filter(next_run_at__lte=until)
+            stack.wait_until(lambda: not late.exists(), 20, "what is due is not claimed")
         verdict = judge(stack.bodies, until=until, settled=settled)
         assert verdict.balances, verdict.page()
         return verdict
