@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.db import ConnectionHandler, connection
@@ -54,11 +55,11 @@ def test_entries_that_another_beat_would_fire(entries: None) -> None:
     assert answer("scheduler").level == "ok"
 
 
-def test_entries_in_another_database(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_in_another_database(db: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where the ledger has one of its own; a third that cannot be asked is none of ours."""
-    memory = {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
-    nowhere = {"ENGINE": "django.db.backends.sqlite3", "NAME": "/nowhere/at/all"}
-    handler = ConnectionHandler({"default": memory, "nowhere": nowhere, "theirs": memory})
+    places = {"default": tmp_path / "ours", "nowhere": "/nowhere/at/all", "theirs": tmp_path / "theirs"}
+    engine = "django.db.backends.sqlite3"  # in files: Django closes no connection to a database in memory
+    handler = ConnectionHandler({alias: {"ENGINE": engine, "NAME": str(place)} for alias, place in places.items()})
     monkeypatch.setattr(project, "connections", handler)
     monkeypatch.setattr(project, "ledger_alias", lambda: "default")
     assert next(project.scheduler()).level == "ok"
