@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Group
@@ -128,11 +129,11 @@ def test_what_a_body_has_rolled_back_is_not_done(nightly: Make) -> None:
 
 
 @pytest.fixture
-def second(nightly: Make, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def second(nightly: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
     """Another database, in a transaction like that of a TestCase."""
     entry = connections.settings["default"] | {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": ":memory:",
+        "NAME": str(tmp_path / "second"),  # in a file: Django closes no connection to a database in memory
         "OPTIONS": {},
     }
     monkeypatch.setitem(connections.settings, "second", entry)
